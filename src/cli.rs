@@ -1,0 +1,124 @@
+//! The command line's types. Imports nothing of the crate, so that help, manual and completions come from here alone.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Finds MCP servers that their client left behind, proves that nobody uses them, and takes them down.
+#[derive(Parser, Debug)]
+#[command(name = "orphand", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(
+    after_help = "Exit status: 0 done, 1 failed, 2 usage or configuration error, 3 some tree could not be reaped."
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options of every command.
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// Options of every command.
+#[derive(Args, Debug)]
+pub struct Global {
+    /// Read this configuration file too; it wins over the others
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// Set one value, for example orphan.min_age=5m; may be given more than once
+    #[arg(long, value_name = "KEY=VALUE", global = true)]
+    pub set: Vec<String>,
+    /// How much to say on stderr
+    #[arg(long, value_name = "LEVEL", global = true, default_value = "info")]
+    pub log: Level,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub color: Color,
+}
+
+/// How much to say.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    /// Only what failed
+    Error,
+    /// And what is doubtful
+    Warn,
+    /// And what is done
+    Info,
+    /// And every signal
+    Debug,
+    /// Everything
+    Trace,
+}
+
+/// When to use colour.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The verbs.
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Show every MCP server tree that nobody owns, with its verdict. Never signals
+    Scan(Scan),
+    /// Show everything known about one tree and every rule's answer, or what a command line would be
+    Explain(Explain),
+    /// Take down the trees that are proven to be orphans
+    Sweep(Sweep),
+    /// Show or check the configuration
+    #[command(subcommand)]
+    Config(Config),
+}
+
+/// `orphand scan`
+#[derive(Args, Debug)]
+pub struct Scan {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Also show the trees that a live process owns
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// `orphand explain`
+#[derive(Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub struct Explain {
+    /// A process of the tree
+    #[arg(group = "what", value_parser = clap::value_parser!(i32).range(1..))]
+    pub pid: Option<i32>,
+    /// A command line, as you would paste it from `ps`
+    #[arg(long, value_name = "LINE", group = "what", allow_hyphen_values = true)]
+    pub command: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `orphand sweep`
+#[derive(Args, Debug)]
+pub struct Sweep {
+    /// Look and judge, signal nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `orphand config`
+#[derive(Subcommand, Debug)]
+pub enum Config {
+    /// Print every value in force and where it comes from
+    Show,
+    /// Check the configuration and say what is wrong with it
+    Check,
+    /// Print the commented default file
+    Default,
+}

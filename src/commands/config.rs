@@ -1,0 +1,44 @@
+//! `orphand config`: show, check, default.
+
+use super::{open_host, print, settings};
+use crate::cli::{Config, Global};
+use crate::config::DEFAULT;
+use crate::host::Host;
+use crate::report::printable;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+pub(super) fn run(global: &Global, verb: &Config) -> anyhow::Result<ExitCode> {
+    if matches!(verb, Config::Default) {
+        print(DEFAULT)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let host = open_host()?;
+    let settings = settings(global, host.observer())?;
+    let mut out = String::new();
+    match verb {
+        Config::Show => {
+            for shown in &settings.shown {
+                let assignment = format!("{} = {}", shown.key, shown.value);
+                let _ = writeln!(
+                    out,
+                    "{:<40} # {}",
+                    printable(&assignment),
+                    printable(&shown.origin.to_string())
+                );
+            }
+            for (kind, name, origin) in &settings.own {
+                let entry = format!("[[{kind}]] \"{name}\"");
+                let _ = writeln!(out, "{:<40} # {}", printable(&entry), printable(&origin.to_string()));
+            }
+        }
+        _ => {
+            let own = settings.own.len();
+            let patterns = settings.catalog.patterns().len();
+            let _ =
+                writeln!(out, "The configuration is good: {patterns} patterns, {own} entries of your own.");
+        }
+    }
+    print(&out)?;
+    Ok(ExitCode::SUCCESS)
+}

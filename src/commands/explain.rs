@@ -1,0 +1,104 @@
+//! `orphand explain`: everything known about one tree, or what a pasted command line would be.
+
+use super::{open_host, print, print_json, settings, state_folder, taken_at};
+use crate::catalog::{Catalog, Classified, Role};
+use crate::cli::{Explain, Global};
+use crate::host::Host;
+use crate::invocation::Invocation;
+use crate::look::{Breadth, Look, look};
+use crate::process::Pid;
+use crate::report::{View, command_json, command_line, explain_json, explain_text, printable};
+use anyhow::bail;
+use std::fmt::Write;
+use std::process::ExitCode;
+
+pub(super) fn run(global: &Global, options: &Explain) -> anyhow::Result<ExitCode> {
+    let host = open_host()?;
+    let settings = settings(global, host.observer())?;
+    if let Some(line) = &options.command {
+        return explain_command(&settings.catalog, line, options.json);
+    }
+    let Some(pid) = options.pid.and_then(Pid::new) else { bail!("give a process number or --command") };
+    let memory = state_folder(&settings, host.observer()).read(host.boot());
+    let look = look(&host, &settings.catalog, &settings.policy, &memory, Breadth::Everything)?;
+    let view = View { look: &look, catalog: &settings.catalog, all: true };
+    let Some(judgement) = look.plan.of_member(pid) else {
+        print(&no_tree(&look, &settings.catalog, pid)?)?;
+        return Ok(ExitCode::FAILURE);
+    };
+    if options.json {
+        print_json(&explain_json(view, judgement, &taken_at()))?;
+    } else {
+        print(&explain_text(view, judgement, pid))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why a process belongs to no tree.
+fn no_tree(look: &Look, catalog: &Catalog, pid: Pid) -> anyhow::Result<String> {
+    let Some(process) = look.table.get(pid) else { bail!("there is no process {pid}") };
+    if process.kernel {
+        return Ok(format!("{pid} is a thread of the kernel. orphand never touches it.\n"));
+    }
+    let what = look.roles.get(pid).map_or("no pattern names it".to_owned(), |named| {
+        format!("it is a {}, {}", role_word(named.role), printable(&catalog.display_name(named)))
+    });
+    Ok(format!(
+        "{pid} {}\nIt belongs to no MCP server tree: {what}. orphand does not touch it.\n",
+        command_line(process.arguments())
+    ))
+}
+
+fn explain_command(catalog: &Catalog, line: &str, json: bool) -> anyhow::Result<ExitCode> {
+    let Some(invocation) = Invocation::of_line(line) else {
+        bail!("--command is empty; paste a command line")
+    };
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let named = catalog.classify_invocation(invocation.clone(), &words);
+    if json {
+        print_json(&command_json(catalog, named.as_ref(), Some(&invocation)))?;
+    } else {
+        print(&command_text(catalog, named.as_ref(), &invocation))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn command_text(catalog: &Catalog, named: Option<&Classified>, invocation: &Invocation) -> String {
+    let mut out = String::new();
+    let pattern = named.and_then(|named| named.pattern).map(|index| catalog.pattern(index));
+    let _ = match named {
+        Some(named) => {
+            writeln!(out, "{}: {}", role_word(named.role), printable(&catalog.display_name(named)))
+        }
+        None => writeln!(out, "nothing that orphand knows"),
+    };
+    if let Some(pattern) = pattern {
+        let strength = format!("{:?}", pattern.strength).to_lowercase();
+        let _ = writeln!(out, "  named by pattern \"{}\" ({strength})", printable(&pattern.name));
+    }
+    let target = command_line(std::slice::from_ref(&invocation.target));
+    let _ = writeln!(out, "  runs {:?} {target}", invocation.kind);
+    if !invocation.through.is_empty() {
+        let _ = writeln!(out, "  through {}", printable(&invocation.through.join(" -> ")));
+    }
+    if let Some(form) = invocation.network_form() {
+        let _ = writeln!(
+            out,
+            "  a network server or daemon (`{}`): never reaped for its stdin",
+            printable(&form)
+        );
+    }
+    out
+}
+
+fn role_word(role: Role) -> &'static str {
+    match role {
+        Role::Server => "server",
+        Role::Launcher => "launcher",
+        Role::Client => "client",
+        Role::Host => "host",
+        Role::Browser => "browser",
+        Role::Helper => "helper",
+        Role::Adopter => "adopter",
+    }
+}

@@ -1,0 +1,82 @@
+//! One file a verb, and what they share.
+
+mod config;
+mod explain;
+mod scan;
+mod sweep;
+
+use crate::cli::{Cli, Command, Global};
+use crate::config::{ConfigError, Settings, Sources, load};
+use crate::host::linux::Linux;
+use crate::process::Observer;
+use crate::state::StateFolder;
+use anyhow::Context;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Exit status for usage and configuration errors.
+const USAGE: u8 = 2;
+/// Exit status when some tree could not be reaped.
+const NOT_ALL_REAPED: u8 = 3;
+
+/// Runs the verb.
+pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Scan(options) => scan::run(global, options),
+        Command::Explain(options) => explain::run(global, options),
+        Command::Sweep(options) => sweep::run(global, options),
+        Command::Config(verb) => config::run(global, verb),
+    }
+}
+
+/// Says an error on stderr and finds its exit status.
+pub fn say_error(error: &anyhow::Error) -> ExitCode {
+    // A reader that has seen enough (`orphand scan | head`) is no error.
+    let broken_pipe = error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+    });
+    if broken_pipe {
+        return ExitCode::SUCCESS;
+    }
+    let bad_configuration = error.downcast_ref::<ConfigError>().is_some();
+    let text = if bad_configuration { error.to_string() } else { format!("{error:#}") };
+    for line in text.lines() {
+        eprintln!("orphand: {}", crate::report::printable(line));
+    }
+    ExitCode::from(if bad_configuration { USAGE } else { 1 })
+}
+
+fn open_host() -> anyhow::Result<Linux> {
+    Ok(Linux::new()?)
+}
+
+fn settings(global: &Global, observer: &Observer) -> Result<Settings, ConfigError> {
+    let sources = Sources::usual(observer, global.config.clone(), global.set.clone());
+    let settings = load(&sources)?;
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
+    Ok(settings)
+}
+
+fn state_folder(settings: &Settings, observer: &Observer) -> StateFolder {
+    settings.state_directory.clone().map_or_else(|| StateFolder::usual(observer), StateFolder::at)
+}
+
+/// The time of a look for people and programs: RFC 3339, UTC, whole seconds.
+fn taken_at() -> String {
+    let now = jiff::Timestamp::now();
+    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to stdout")
+}
+
+fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    text.push('\n');
+    print(&text)
+}

@@ -1,0 +1,153 @@
+//! `orphand sweep`: a look and a reap. What timers and cron call; remembers between runs.
+
+use super::{NOT_ALL_REAPED, open_host, print, print_json, settings, state_folder, taken_at};
+use crate::cli::{Global, Sweep};
+use crate::config::{Mode, Settings};
+use crate::host::Host;
+use crate::host::linux::{Linux, allow_many_open_files};
+use crate::look::{Breadth, Look, look};
+use crate::memory::Memory;
+use crate::report::{View, sweep_json, sweep_text, waits_for_confirmation};
+use crate::state::{Lock, LockError, StateFolder};
+use crate::sweep::{Reaped, Rules, sweep};
+use crate::words::{duration, trees};
+use anyhow::Context;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> {
+    let host = open_host()?;
+    let settings = settings(global, host.observer())?;
+    allow_many_open_files();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the event loop")?;
+    let folder = state_folder(&settings, host.observer());
+    let mut sweeper = Sweeper { host: &host, settings: &settings, notebook: Notebook::open(folder)? };
+    let dry_run = options.dry_run || settings.mode == Mode::Observe;
+    let Some((look, reaped)) = runtime.block_on(sweeper.run(dry_run))? else {
+        tracing::info!("interrupted; nothing was signalled");
+        return Ok(ExitCode::FAILURE);
+    };
+    let view = View { look: &look, catalog: &settings.catalog, all: false };
+    if options.json {
+        print_json(&sweep_json(view, &reaped, dry_run, &taken_at()))?;
+    } else {
+        print(&sweep_text(view, &reaped, dry_run))?;
+    }
+    let failed = reaped.iter().any(|reaped| reaped.outcome.is_failure());
+    Ok(ExitCode::from(if failed { NOT_ALL_REAPED } else { 0 }))
+}
+
+/// The memory's folder, locked for this sweep. Without one, the sweep goes on and remembers nothing.
+struct Notebook {
+    folder: StateFolder,
+    lock: Option<Lock>,
+}
+
+impl Notebook {
+    fn open(folder: StateFolder) -> anyhow::Result<Notebook> {
+        match folder.lock() {
+            Ok(lock) => Ok(Notebook { folder, lock: Some(lock) }),
+            Err(busy @ LockError::Busy(_)) => Err(busy.into()),
+            Err(error) => {
+                tracing::warn!("{error}; this sweep goes on and remembers nothing");
+                Ok(Notebook { folder, lock: None })
+            }
+        }
+    }
+
+    fn write(&mut self, memory: &Memory) {
+        let Some(lock) = &self.lock else { return };
+        if let Err(error) = self.folder.write(lock, memory) {
+            tracing::warn!(
+                "cannot write {}: {error}; this sweep goes on and remembers nothing",
+                self.folder.file().display()
+            );
+            self.lock = None;
+        }
+    }
+}
+
+struct Sweeper<'a> {
+    host: &'a Linux,
+    settings: &'a Settings,
+    notebook: Notebook,
+}
+
+impl Sweeper<'_> {
+    /// The look that decided and what came of it; nothing when interrupted before any signal.
+    async fn run(&mut self, dry_run: bool) -> anyhow::Result<Option<(Look, Vec<Reaped>)>> {
+        let settings = self.settings;
+        let mut interrupts = Interrupts::new().context("cannot listen for interrupts")?;
+        let mut memory = self.notebook.folder.read(self.host.boot());
+        let mut first = self.look(&mut memory)?;
+        if let Some(wait) = waits_for_confirmation(&first.plan, settings.policy.confirm) {
+            let waiting = first
+                .plan
+                .judgements
+                .iter()
+                .filter(|judgement| judgement.wait.is_some_and(|left| left <= wait));
+            tracing::info!(
+                "{} seen for the first time: looking again in {} to confirm",
+                trees(waiting.count()),
+                duration(wait)
+            );
+            tokio::select! {
+                () = tokio::time::sleep(wait + Duration::from_millis(10)) => {}
+                () = interrupts.next() => return Ok(None),
+            }
+            first = self.look(&mut memory)?;
+        }
+        let doomed = first.plan.to_reap().count();
+        if dry_run || doomed == 0 {
+            return Ok(Some((first, Vec::new())));
+        }
+        let grace = settings.timing.browser_grace.max(settings.timing.grace);
+        tracing::info!(
+            "taking down {}; up to {} for those that do not listen",
+            trees(doomed),
+            duration(grace)
+        );
+        let rules = Rules { catalog: &settings.catalog, policy: &settings.policy, timing: settings.timing };
+        let reaped = sweep(self.host, rules, &memory, &first, interrupts.second()).await?;
+        Ok(Some((first, reaped)))
+    }
+
+    fn look(&mut self, memory: &mut Memory) -> anyhow::Result<Look> {
+        let settings = self.settings;
+        let look = look(self.host, &settings.catalog, &settings.policy, memory, Breadth::Orphans)?;
+        *memory = look.remember(memory);
+        self.notebook.write(memory);
+        Ok(look)
+    }
+}
+
+/// SIGINT and SIGTERM.
+struct Interrupts {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupts {
+    fn new() -> std::io::Result<Interrupts> {
+        Ok(Interrupts {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    /// The first interrupt lets running escalations finish; the second leaves at once.
+    async fn second(&mut self) {
+        self.next().await;
+        tracing::info!("finishing what has begun; interrupt once more to leave at once");
+        self.next().await;
+    }
+}

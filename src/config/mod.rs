@@ -1,0 +1,154 @@
+//! From files to settings: layers -> merged values with their origin -> validated settings that cannot be wrong.
+
+mod layer;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub use layer::{Origin, Value};
+pub use settings::{Mode, Settings, Shown};
+
+use crate::process::Observer;
+use layer::Layer;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The commented default file.
+pub const DEFAULT: &str = include_str!("../../config/default.toml");
+
+/// The shipped patterns, by the file they stand in.
+pub(crate) const CATALOG: [(&str, &str); 7] = [
+    ("servers.toml", include_str!("../../config/catalog/servers.toml")),
+    ("launchers.toml", include_str!("../../config/catalog/launchers.toml")),
+    ("clients.toml", include_str!("../../config/catalog/clients.toml")),
+    ("hosts.toml", include_str!("../../config/catalog/hosts.toml")),
+    ("browsers.toml", include_str!("../../config/catalog/browsers.toml")),
+    ("helpers.toml", include_str!("../../config/catalog/helpers.toml")),
+    ("adopters.toml", include_str!("../../config/catalog/adopters.toml")),
+];
+
+/// One thing that is wrong with the configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Problem {
+    /// Where: `FILE:LINE`, or the option.
+    pub origin: Origin,
+    /// What, and what to do.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.text)
+    }
+}
+
+/// Everything that is wrong with the configuration.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct ConfigError(pub Vec<Problem>);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            if at > 0 {
+                writeln!(f)?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Where settings come from, beside the built-in ones.
+#[derive(Clone, Default, Debug)]
+pub struct Sources {
+    /// Files in the order in which they win; those that do not exist are passed over.
+    pub files: Vec<PathBuf>,
+    /// A file that must exist (`--config`).
+    pub explicit: Option<PathBuf>,
+    /// `key=value` of `--set`.
+    pub set: Vec<String>,
+    /// Whether files must belong to root and be writable by nobody else.
+    pub only_roots_files: bool,
+}
+
+impl Sources {
+    /// The usual places, for whoever looks.
+    pub fn usual(observer: &Observer, explicit: Option<PathBuf>, set: Vec<String>) -> Sources {
+        let mut folders = vec![PathBuf::from("/etc/orphand")];
+        if !observer.machine {
+            let own =
+                std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let own = own.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+            folders.extend(own.map(|folder| folder.join("orphand")));
+        }
+        let mut files = Vec::new();
+        for folder in folders {
+            files.push(folder.join("config.toml"));
+            let entries = std::fs::read_dir(folder.join("conf.d")).into_iter().flatten().flatten();
+            let mut drop_ins: Vec<PathBuf> = entries
+                .map(|entry| entry.path())
+                .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+                .collect();
+            drop_ins.sort();
+            files.extend(drop_ins);
+        }
+        Sources { files, explicit, set, only_roots_files: observer.machine }
+    }
+}
+
+/// Reads, merges and validates. Every problem that can be found is in the error, not only the first.
+pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
+    let mut problems = Vec::new();
+    let mut layers = vec![Layer::parse(Origin::built_in("default.toml"), DEFAULT).map_err(ConfigError)?];
+    let explicit = sources.explicit.iter().map(|path| (path, true));
+    for (path, required) in sources.files.iter().map(|path| (path, false)).chain(explicit) {
+        match read(path, required, sources.only_roots_files) {
+            Ok(Some(text)) => match Layer::parse(Origin::file(path), &text) {
+                Ok(layer) => layers.push(layer),
+                Err(found) => problems.extend(found),
+            },
+            Ok(None) => {}
+            Err(text) => problems.push(Problem { origin: Origin::file(path), text }),
+        }
+    }
+    for assignment in &sources.set {
+        match Layer::of_assignment(assignment) {
+            Ok(layer) => layers.push(layer),
+            Err(found) => problems.extend(found),
+        }
+    }
+    match Settings::of_layers(layers) {
+        Ok(settings) if problems.is_empty() => Ok(settings),
+        Ok(_) => Err(ConfigError(problems)),
+        Err(more) => {
+            problems.extend(more);
+            Err(ConfigError(problems))
+        }
+    }
+}
+
+/// A configuration larger than this is a mistake.
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+fn read(path: &Path, required: bool, only_roots: bool) -> Result<Option<String>, String> {
+    use std::os::unix::fs::MetadataExt;
+    let said = |error: std::io::Error| format!("cannot be read: {error}");
+    let file = match std::fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
+        Err(error) => return Err(said(error)),
+    };
+    let meta = file.metadata().map_err(said)?;
+    if !meta.is_file() {
+        return Err("is no regular file".to_owned());
+    }
+    if only_roots && (meta.uid() != 0 || meta.mode() & 0o022 != 0) {
+        let text = "must belong to root and be writable by nobody else, or anyone could aim orphand at any process; \
+                    run `chown root` and `chmod go-w` on it";
+        return Err(text.to_owned());
+    }
+    if meta.len() > LARGEST {
+        return Err(format!("is larger than {LARGEST} bytes; that cannot be a configuration"));
+    }
+    std::io::read_to_string(file).map(Some).map_err(said)
+}

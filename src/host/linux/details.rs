@@ -1,0 +1,238 @@
+//! What is read of candidates: pinned by a directory handle, read, and verified to be of the same process.
+
+use super::files::{Place, Read, fact_of, is_missing};
+use super::pin::unique_number;
+use crate::process::{Descriptor, Details, Fact, Marks, Memory, Pid, Process, Users};
+use procfs::FromRead;
+use procfs::process::{Stat, Status};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
+use std::os::fd::OwnedFd;
+
+/// A command line is read up to this length; patterns look at its beginning.
+pub(super) const LONGEST_COMMAND: usize = 64 * 1024;
+/// The kernel allows 2 MiB of arguments and environment together by default; more than this counts as unreadable.
+const LONGEST_ENVIRONMENT: usize = 4 * 1024 * 1024;
+
+/// The command line of a process, by number.
+pub(super) fn command(proc: Place<'_>, pid: Pid, buffer: &mut [u8]) -> Fact<Vec<String>> {
+    command_at(proc, &format!("{pid}/cmdline"), buffer)
+}
+
+fn command_at(place: Place<'_>, path: &str, buffer: &mut [u8]) -> Fact<Vec<String>> {
+    match place.read(path, buffer) {
+        Read::Text(text) => Fact::Known(arguments(text)),
+        Read::Denied => Fact::Denied,
+        Read::Missing => Fact::Gone,
+    }
+}
+
+/// Splits at NUL. Titles are padded with NULs at the end; those are no empty arguments.
+fn arguments(text: &[u8]) -> Vec<String> {
+    let end = text.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    if end == 0 {
+        return Vec::new();
+    }
+    text[..end].split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// Real and effective user only.
+pub(super) fn read_users(proc: Place<'_>, process: &mut Process) {
+    process.details.users = match status(proc, &format!("{}/status", process.pid())) {
+        Fact::Known(status) => users_of(&status),
+        other => hidden_as(&other),
+    };
+}
+
+fn users_of(status: &Status) -> Fact<Users> {
+    Fact::Known(Users { real: status.ruid, effective: status.euid })
+}
+
+/// Everything. When the number means another process by now, or it ends meanwhile, every fact is `Gone`.
+pub(super) fn read(proc: Place<'_>, process: &mut Process) {
+    let pid = process.pid();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match openat(proc.fd(), format!("{pid}"), flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return set_all_hidden(process, is_missing(error)),
+    };
+    let place = Place { proc: &directory };
+    if start_ticks(place) != Some(process.id.start_ticks) {
+        return set_all_hidden(process, true);
+    }
+    let status = status(place, "status");
+    let (users, memory) = match &status {
+        Fact::Known(known) => (users_of(known), Fact::Known(memory(place, known))),
+        other => (hidden_as(other), hidden_as(other)),
+    };
+    let details = Details {
+        users,
+        pid_namespace: place.inode_fact("ns/pid"),
+        net_namespace: place.inode_fact("ns/net"),
+        stdio: [0, 1, 2].map(|number| descriptor(place, number)),
+        far_end: Fact::Unread,
+        marks: marks(place),
+        cgroup: cgroup(place),
+        memory,
+    };
+    let command = command_at(place, "cmdline", &mut vec![0_u8; LONGEST_COMMAND]);
+    let unique = unique_number(pid);
+    // Read, then verify: the handle answers for this very process as long as it is not reaped.
+    if start_ticks(place) != Some(process.id.start_ticks) {
+        return set_all_hidden(process, true);
+    }
+    process.details = details;
+    process.command = command;
+    process.id.unique = unique;
+}
+
+fn set_all_hidden(process: &mut Process, gone: bool) {
+    fn hidden<T>(gone: bool) -> Fact<T> {
+        if gone { Fact::Gone } else { Fact::Denied }
+    }
+    process.command = hidden(gone);
+    process.details = Details {
+        users: hidden(gone),
+        pid_namespace: hidden(gone),
+        net_namespace: hidden(gone),
+        stdio: [hidden(gone), hidden(gone), hidden(gone)],
+        far_end: hidden(gone),
+        marks: hidden(gone),
+        cgroup: hidden(gone),
+        memory: hidden(gone),
+    };
+}
+
+fn hidden_as<T, U>(fact: &Fact<T>) -> Fact<U> {
+    if matches!(fact, Fact::Denied) { Fact::Denied } else { Fact::Gone }
+}
+
+fn start_ticks(place: Place<'_>) -> Option<u64> {
+    let mut buffer = [0_u8; 2048];
+    match place.read("./stat", &mut buffer) {
+        Read::Text(line) => Stat::from_read(line).ok().map(|stat| stat.starttime),
+        _ => None,
+    }
+}
+
+fn status(place: Place<'_>, path: &str) -> Fact<Status> {
+    let mut buffer = [0_u8; 8192];
+    match place.read(path, &mut buffer) {
+        Read::Text(text) => Status::from_read(text).map_or(Fact::Denied, Fact::Known),
+        Read::Denied => Fact::Denied,
+        Read::Missing => Fact::Gone,
+    }
+}
+
+/// Bytes from `status`, and the proportional set where the kernel lets us see it.
+fn memory(place: Place<'_>, status: &Status) -> Memory {
+    let pss = place.text("smaps_rollup").and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("Pss:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Memory {
+        rss: status.vmrss.unwrap_or_default() * 1024,
+        pss: pss.map(|kib| kib * 1024),
+        swap: status.vmswap.unwrap_or_default() * 1024,
+    }
+}
+
+fn descriptor(place: Place<'_>, number: u8) -> Fact<Descriptor> {
+    let path = format!("fd/{number}");
+    let target = match readlinkat(place.fd(), &path, Vec::new()) {
+        Ok(target) => target.to_string_lossy().into_owned(),
+        // The process lives (it is verified afterwards), so the descriptor is closed.
+        Err(error) if is_missing(error) => return Fact::Absent,
+        Err(error) => return fact_of(error),
+    };
+    let numbered = |kind: &str| -> Option<u64> {
+        target.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
+    };
+    if let Some(inode) = numbered("pipe") {
+        return Fact::Known(Descriptor::Pipe(inode));
+    }
+    if let Some(inode) = numbered("socket") {
+        return Fact::Known(Descriptor::Socket(inode));
+    }
+    Fact::Known(match target.as_str() {
+        "/dev/null" => Descriptor::Null,
+        path if path.starts_with("/dev/pts/") || path.starts_with("/dev/tty") || path == "/dev/console" => {
+            Descriptor::Terminal
+        }
+        path if path.starts_with('/') => match statat(place.fd(), format!("fd/{number}"), AtFlags::empty()) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Fifo => Descriptor::NamedFifo,
+            _ => Descriptor::File,
+        },
+        other => Descriptor::Other(other.to_owned()),
+    })
+}
+
+/// Only the words that mean something here leave this function; an environment is full of secrets.
+fn marks(place: Place<'_>) -> Fact<Marks> {
+    let mut buffer = vec![0_u8; 64 * 1024];
+    loop {
+        let size = buffer.len();
+        match place.read("environ", &mut buffer) {
+            Read::Denied => return Fact::Denied,
+            Read::Missing => return Fact::Gone,
+            Read::Text(text) if text.len() < size => return Fact::Known(marks_in(text)),
+            Read::Text(_) if size >= LONGEST_ENVIRONMENT => return Fact::Denied,
+            Read::Text(_) => {}
+        }
+        buffer.resize(size * 8, 0);
+    }
+}
+
+fn marks_in(environment: &[u8]) -> Marks {
+    let value = |name: &str| {
+        environment.split(|byte| *byte == 0).find_map(|entry| {
+            let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(String::from_utf8_lossy(value).into_owned())
+        })
+    };
+    Marks { orphand: value("ORPHAND"), systemd_exec_pid: value("SYSTEMD_EXEC_PID") }
+}
+
+/// The unified hierarchy's path, or the service manager's own on older machines.
+fn cgroup(place: Place<'_>) -> Fact<String> {
+    let mut buffer = [0_u8; 8192];
+    let text = match place.read("cgroup", &mut buffer) {
+        Read::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Read::Denied => return Fact::Denied,
+        Read::Missing => return Fact::Gone,
+    };
+    let path = |wanted: &str| {
+        text.lines().find_map(|line| {
+            line.split_once(':')?.1.strip_prefix(wanted)?.strip_prefix(':').map(str::to_owned)
+        })
+    };
+    path("").or_else(|| path("name=systemd")).map_or(Fact::Absent, Fact::Known)
+}
+
+/// A handle on nothing but the process's directory, for the far ends.
+pub(super) fn directory(proc: Place<'_>, pid: Pid) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(proc.fd(), format!("{pid}"), flags, Mode::empty()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_padded_with_nuls_is_one_argument() {
+        assert_eq!(arguments(b"npm exec fake-mcp --stdio\0\0\0\0\0"), ["npm exec fake-mcp --stdio"]);
+    }
+
+    #[test]
+    fn empty_arguments_in_the_middle_stay_and_an_empty_command_line_is_empty() {
+        assert_eq!(arguments(b"node\0\0server.js\0"), ["node", "", "server.js"]);
+        assert!(arguments(b"").is_empty());
+        assert!(arguments(b"\0\0\0").is_empty());
+    }
+
+    #[test]
+    fn only_marks_leave_the_environment() {
+        let marks = marks_in(b"API_TOKEN=hunter2\0ORPHAND=keep\0XORPHAND=no\0SYSTEMD_EXEC_PID=7\0");
+        assert_eq!(marks, Marks { orphand: Some("keep".into()), systemd_exec_pid: Some("7".into()) });
+    }
+}

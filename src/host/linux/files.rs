@@ -1,0 +1,91 @@
+//! Reading below `/proc`, with the three ways in which it fails kept apart.
+
+use crate::process::Fact;
+use rustix::fs::{AtFlags, Mode, OFlags, openat, readlinkat, statat};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// A directory below which paths are read: `/proc` itself, or one process of it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) proc: &'a OwnedFd,
+}
+
+/// What reading a file gave.
+pub(super) enum Read<'a> {
+    /// Its beginning, as much as the buffer holds.
+    Text(&'a [u8]),
+    /// The system refused, or had no file descriptor left.
+    Denied,
+    /// There is none, or its process has ended.
+    Missing,
+}
+
+impl Place<'_> {
+    /// Reads a file into a buffer, up to its end or the buffer's.
+    pub(super) fn read<'b>(&self, path: &str, buffer: &'b mut [u8]) -> Read<'b> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = match openat(self.proc.as_fd(), path, flags, Mode::empty()) {
+            Ok(file) => file,
+            Err(error) => return if is_missing(error) { Read::Missing } else { Read::Denied },
+        };
+        let mut length = 0;
+        while length < buffer.len() {
+            match rustix::io::read(&file, &mut buffer[length..]) {
+                Ok(0) => break,
+                // One read gives a whole short file; `stat` needs no second one to see its end.
+                Ok(count) => {
+                    length += count;
+                    if path.ends_with("/stat") {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return if is_missing(error) { Read::Missing } else { Read::Denied },
+            }
+        }
+        Read::Text(&buffer[..length])
+    }
+
+    /// A short text file.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        let mut buffer = [0_u8; 4096];
+        match self.read(path, &mut buffer) {
+            Read::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
+    }
+
+    /// The target of a link.
+    pub(super) fn link(&self, path: &str) -> Option<String> {
+        readlinkat(self.proc.as_fd(), path, Vec::new())
+            .ok()
+            .map(|target| target.to_string_lossy().into_owned())
+    }
+
+    /// The inode behind a link such as `ns/pid`.
+    pub(super) fn inode(&self, path: &str) -> Option<u64> {
+        self.inode_fact(path).known().copied()
+    }
+
+    pub(super) fn inode_fact(&self, path: &str) -> Fact<u64> {
+        match statat(self.proc.as_fd(), path, AtFlags::empty()) {
+            Ok(stat) => Fact::Known(stat.st_ino),
+            Err(error) => fact_of(error),
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.proc.as_fd()
+    }
+}
+
+/// Whether an error says that the thing is not there.
+pub(super) fn is_missing(error: Errno) -> bool {
+    matches!(error, Errno::NOENT | Errno::SRCH)
+}
+
+/// The fact that an error leaves. A lack of file descriptors is no sight either.
+pub(super) fn fact_of<T>(error: Errno) -> Fact<T> {
+    if is_missing(error) { Fact::Gone } else { Fact::Denied }
+}

@@ -1,0 +1,196 @@
+//! Linux: procfs for seeing, pidfd for holding and signalling, sock_diag for the far ends of sockets.
+
+mod details;
+mod far_ends;
+mod files;
+mod pin;
+mod sockets;
+
+pub use pin::PidFd;
+
+use super::{Host, HostError};
+use crate::process::{BootId, Details, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State};
+use files::{Place, Read};
+use procfs::{FromRead, process::Stat};
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
+use rustix::time::{ClockId, clock_gettime};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// The machine that orphand runs on.
+pub struct Linux {
+    proc: OwnedFd,
+    boot: BootId,
+    observer: Observer,
+}
+
+/// `PF_KTHREAD` of the flags in `/proc/PID/stat`.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+/// From this many processes on a look uses a second thread.
+const WORTH_A_THREAD: usize = 1000;
+
+impl Linux {
+    /// Opens `/proc` and learns from where the look is taken.
+    pub fn new() -> Result<Linux, HostError> {
+        let no_table = |error: io::Error| HostError::NoTable { place: "/proc".to_owned(), error };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let proc = openat(CWD, "/proc", flags, Mode::empty()).map_err(|error| no_table(error.into()))?;
+        let pid = Pid::new(rustix::process::getpid().as_raw_nonzero().get())
+            .ok_or_else(|| no_table(io::Error::other("this process has no number")))?;
+        // A /proc of another PID namespace would show numbers that mean other processes to pidfd_open.
+        let place = Place { proc: &proc };
+        let seen = place.link("self").ok_or_else(|| no_table(io::Error::other("it is not mounted")))?;
+        if seen != pid.to_string() {
+            let text =
+                "it belongs to another PID namespace; mount a fresh one, as `unshare --mount-proc` does";
+            return Err(no_table(io::Error::other(text)));
+        }
+        let boot_id = place.text("sys/kernel/random/boot_id").unwrap_or_default();
+        let boot = u128::from_str_radix(&boot_id.trim().replace('-', ""), 16).map(BootId).unwrap_or_default();
+        let release = place.text("sys/kernel/osrelease").unwrap_or_default().to_ascii_lowercase();
+        let uid = rustix::process::geteuid().as_raw();
+        let observer = Observer {
+            pid,
+            uid,
+            machine: uid == 0 || may_signal_everyone(),
+            pid_namespace: place.inode("self/ns/pid"),
+            net_namespace: place.inode("self/ns/net"),
+            wsl: release.contains("microsoft") || release.contains("wsl"),
+        };
+        Ok(Linux { proc, boot, observer })
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place { proc: &self.proc }
+    }
+
+    /// The numbers of all processes at this moment.
+    fn pids(&self) -> Result<Vec<Pid>, HostError> {
+        let no_table =
+            |error: rustix::io::Errno| HostError::NoTable { place: "/proc".to_owned(), error: error.into() };
+        let mut pids = Vec::with_capacity(512);
+        for entry in Dir::read_from(&self.proc).map_err(no_table)? {
+            let entry = entry.map_err(no_table)?;
+            pids.extend(
+                entry.file_name().to_str().ok().and_then(|name| name.parse().ok()).and_then(Pid::new),
+            );
+        }
+        Ok(pids)
+    }
+
+    /// One process from its `stat`; `None` when it has ended.
+    fn stat(&self, pid: Pid, buffer: &mut [u8]) -> Option<Process> {
+        let Read::Text(line) = self.place().read(&format!("{pid}/stat"), buffer) else { return None };
+        let stat = Stat::from_read(line).ok()?;
+        Some(Process {
+            id: ProcessId { pid, start_ticks: stat.starttime, unique: None, boot: self.boot },
+            parent: Pid::new(stat.ppid),
+            state: match stat.state {
+                'Z' | 'X' | 'x' => State::Zombie,
+                'T' | 't' => State::Stopped,
+                _ => State::Alive,
+            },
+            kernel: stat.flags & KERNEL_THREAD != 0,
+            command: Fact::Unread,
+            details: Details::default(),
+        })
+    }
+}
+
+impl Host for Linux {
+    type Pin = PidFd;
+
+    fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    fn boot(&self) -> BootId {
+        self.boot
+    }
+
+    fn list(&self) -> Result<ProcessTable, HostError> {
+        let pids = self.pids()?;
+        let since_boot = clock_gettime(ClockId::Boottime);
+        let since_boot = Duration::new(since_boot.tv_sec.max(0) as u64, since_boot.tv_nsec.max(0) as u32);
+        let processes = in_two(&pids, |part| {
+            let mut buffer = [0_u8; 2048];
+            part.iter().filter_map(|pid| self.stat(*pid, &mut buffer)).collect()
+        });
+        let ticks = rustix::param::clock_ticks_per_second();
+        Ok(ProcessTable::new(self.boot, since_boot, ticks, self.observer.clone(), processes))
+    }
+
+    fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        let commands = in_two(pids, |part| {
+            let mut buffer = vec![0_u8; details::LONGEST_COMMAND];
+            part.iter().map(|pid| details::command(self.place(), *pid, &mut buffer)).collect()
+        });
+        for (pid, command) in pids.iter().zip(commands) {
+            if let Some(process) = table.get_mut(*pid) {
+                process.command = command;
+            }
+        }
+    }
+
+    fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        for pid in pids {
+            if let Some(process) = table.get_mut(*pid) {
+                details::read(self.place(), process);
+            }
+        }
+    }
+
+    fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        for pid in pids {
+            if let Some(process) = table.get_mut(*pid) {
+                details::read_users(self.place(), process);
+            }
+        }
+    }
+
+    fn read_far_ends(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        far_ends::read(self.place(), table, pids);
+    }
+
+    fn read_holders(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        // The processes of this moment, not of the table's: a holder may have started since.
+        let everyone = self.pids().unwrap_or_default();
+        far_ends::read_holders(self.place(), table, pids, &everyone);
+    }
+
+    fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
+        PidFd::open(pid)
+    }
+}
+
+/// Runs `work` over the pids, in two halves at once where there are many.
+fn in_two<T: Send>(pids: &[Pid], work: impl Fn(&[Pid]) -> Vec<T> + Sync) -> Vec<T> {
+    if pids.len() < WORTH_A_THREAD {
+        return work(pids);
+    }
+    let (left, right) = pids.split_at(pids.len() / 2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| work(right));
+        let mut all = work(left);
+        // A panic in the other half is a bug like one in this half.
+        all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        all
+    })
+}
+
+/// A hardened service is no root and may signal everyone all the same.
+fn may_signal_everyone() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL))
+}
+
+/// Raises the soft limit on open files to the hard one: a sweep holds every process of every tree.
+pub fn allow_many_open_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if limit.current != limit.maximum && setrlimit(Resource::Nofile, wanted).is_err() {
+        tracing::debug!("the limit on open files stays as it is");
+    }
+}

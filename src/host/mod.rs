@@ -1,0 +1,73 @@
+//! The machine: the only room that reads it, and the only one that can signal.
+
+#[cfg(target_os = "linux")]
+pub mod linux;
+
+use crate::process::{BootId, Observer, Pid, ProcessTable};
+use crate::reap::Signal;
+use std::future::Future;
+use std::io;
+
+/// What could not be done with a process.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The process table itself cannot be read.
+    #[error("cannot read the process table at {place}: {error}")]
+    NoTable {
+        /// Where.
+        place: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The process has ended.
+    #[error("it has ended")]
+    Ended,
+    /// The system refused.
+    #[error("{0}")]
+    Refused(#[from] io::Error),
+}
+
+/// A machine to look at. The steps of a look read more and more of fewer and fewer processes.
+pub trait Host {
+    /// How this machine holds a process.
+    type Pin: Pin;
+
+    /// From where it looks, and what it may touch.
+    fn observer(&self) -> &Observer;
+
+    /// The boot of the machine.
+    fn boot(&self) -> BootId;
+
+    /// All processes, with what one `stat` of each gives.
+    fn list(&self) -> Result<ProcessTable, HostError>;
+
+    /// Reads the command lines of these.
+    fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// Reads the details of these, and their command lines once more: they may have run another program since.
+    fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// Reads only users of these.
+    fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// Looks at the far ends of the stdin of these.
+    fn read_far_ends(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// Finds out who holds the open far ends of these.
+    fn read_holders(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// Holds a process, so that its number cannot come to mean another one.
+    fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;
+}
+
+/// A process that is held.
+pub trait Pin {
+    /// Whether it has ended, reaped by its parent or not.
+    fn has_ended(&self) -> bool;
+
+    /// Sends a signal to exactly this process.
+    fn signal(&self, signal: Signal) -> Result<(), HostError>;
+
+    /// Waits until it has ended.
+    fn ended(&self) -> impl Future<Output = ()>;
+}

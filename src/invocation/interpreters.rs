@@ -1,0 +1,110 @@
+//! Interpreters: which script, module or inline code they run.
+
+use super::{Invocation, Kind, base_name, paths, stem};
+
+/// Options of an interpreter that take the next word as their value.
+fn value_options(name: &str) -> &'static [&'static str] {
+    match name {
+        "node" | "nodejs" | "tsx" | "ts-node" | "tsnode" => &[
+            "-r",
+            "--require",
+            "--import",
+            "--loader",
+            "--experimental-loader",
+            "-C",
+            "--conditions",
+            "--env-file",
+            "--tsconfig",
+            "--title",
+            "-P",
+            "--project",
+        ],
+        "bun" => &["--cwd", "--config", "-c", "--preload", "-r", "--env-file"],
+        "deno" => &["--config", "-c", "--import-map", "--lock", "--env-file", "--cert"],
+        "java" => &["-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules"],
+        "php" => &["-d", "-c"],
+        "ruby" => &["-I", "-r", "-C"],
+        "dotnet" => &["--roll-forward", "--fx-version"],
+        _ => &["-W", "-X", "-Q"],
+    }
+}
+
+fn is_interpreter(name: &str) -> bool {
+    is_python(name)
+        || matches!(
+            name,
+            "node"
+                | "nodejs"
+                | "bun"
+                | "deno"
+                | "tsx"
+                | "ts-node"
+                | "ruby"
+                | "php"
+                | "perl"
+                | "java"
+                | "dotnet"
+        )
+}
+
+fn is_python(name: &str) -> bool {
+    ["python", "pypy"].iter().any(|base| {
+        name.strip_prefix(base)
+            .is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit() || letter == '.'))
+    })
+}
+
+/// What an interpreter runs; `None` when the program is none.
+pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
+    if !is_interpreter(name) {
+        return None;
+    }
+    let mut directory = None;
+    let mut at = 0;
+    while let Some(word) = rest.get(at) {
+        at += 1;
+        let after = |at: usize| rest.get(at..).unwrap_or_default();
+        match (name, word.as_str()) {
+            ("bun" | "deno", "run") => continue,
+            (_, "-m") if is_python(name) => {
+                return rest.get(at).map(|module| module_of(module, after(at + 1)));
+            }
+            ("java", "-jar") => return rest.get(at).map(|jar| script_of(jar, after(at + 1))),
+            ("node" | "nodejs" | "bun" | "perl" | "ruby", "-e" | "-p" | "--eval" | "--print")
+            | ("php", "-r") => {
+                return Some(Invocation::new(Kind::Inline, name, after(at)));
+            }
+            (_, "-c") if is_python(name) => return Some(Invocation::new(Kind::Inline, name, after(at))),
+            ("bun", "--cwd") => directory = rest.get(at).map(|path| paths::normal(path)),
+            (_, "--") => return rest.get(at).map(|script| script_of(script, after(at + 1))),
+            _ => {}
+        }
+        if let Some(value) = word.strip_prefix("--cwd=") {
+            directory = Some(paths::normal(value));
+        } else if value_options(name).contains(&word.as_str()) {
+            at += 1;
+        } else if !word.starts_with('-') || word == "-" {
+            let mut found = script_of(word, after(at));
+            found.directory = directory;
+            return Some(found);
+        }
+    }
+    Some(Invocation::new(Kind::Inline, name, rest))
+}
+
+fn module_of(module: &str, arguments: &[String]) -> Invocation {
+    Invocation::new(Kind::Module, module, arguments)
+}
+
+/// A script file: what its path says of package, command and project.
+pub(super) fn script_of(path: &str, arguments: &[String]) -> Invocation {
+    let normal = paths::normal(path);
+    let mut found = Invocation::new(Kind::Script, &normal, arguments);
+    found.packages = paths::packages_of(&normal);
+    let name = base_name(&normal);
+    if stem(name) == name && !name.is_empty() {
+        found.commands.push(name.to_owned());
+    }
+    found.project = paths::project_of(&normal);
+    found
+}

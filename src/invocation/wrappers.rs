@@ -1,0 +1,401 @@
+//! Wrappers: programs whose only work is to start another one. Seen through, and remembered by name.
+
+use super::{Invocation, Kind, interpreters, paths, shell};
+
+/// A program that puts something in front of a command: `timeout 60 CMD`, `sudo -u x CMD`, `op run -- CMD`.
+struct Prefix {
+    name: &'static str,
+    /// Words between the name and its options, one of several (`exec` in `direnv exec`).
+    verbs: &'static [&'static str],
+    /// Options that take the next word.
+    values: &'static [&'static str],
+    /// Positional words before the command (the duration of `timeout`).
+    positionals: usize,
+}
+
+const fn prefix(
+    name: &'static str,
+    verbs: &'static [&'static str],
+    values: &'static [&'static str],
+    positionals: usize,
+) -> Prefix {
+    Prefix { name, verbs, values, positionals }
+}
+
+const PREFIXES: [Prefix; 31] = [
+    prefix("env", &[], &["-u", "--unset", "-C", "--chdir"], 0),
+    prefix(
+        "sudo",
+        &[],
+        &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "--user", "--group"],
+        0,
+    ),
+    prefix("doas", &[], &["-u", "-C"], 0),
+    prefix("runuser", &[], &["-u", "-g", "-G"], 0),
+    prefix("setpriv", &[], &[], 0),
+    prefix("nice", &[], &["-n", "--adjustment"], 0),
+    prefix("ionice", &[], &["-c", "-n", "-p"], 0),
+    prefix("chrt", &[], &[], 1),
+    prefix("taskset", &[], &["-c"], 1),
+    prefix("timeout", &[], &["-s", "-k", "--signal", "--kill-after"], 1),
+    prefix("stdbuf", &[], &["-i", "-o", "-e"], 0),
+    prefix("unbuffer", &[], &[], 0),
+    prefix("nohup", &[], &[], 0),
+    prefix("setsid", &[], &[], 0),
+    prefix("catchsegv", &[], &[], 0),
+    prefix("time", &[], &["-f", "-o"], 0),
+    prefix("caffeinate", &[], &["-t", "-w"], 0),
+    prefix("arch", &[], &["-arch"], 0),
+    prefix("dotenv", &[], &["-e", "-f", "-c"], 0),
+    prefix("dotenvx", &["run"], &["-f", "--env-file", "-e"], 0),
+    prefix("direnv", &["exec"], &[], 1),
+    prefix("mise", &["exec", "x"], &[], 0),
+    prefix("rtx", &["exec", "x"], &[], 0),
+    prefix("asdf", &["exec"], &[], 0),
+    prefix("volta", &["run"], &["--node", "--npm", "--yarn"], 0),
+    prefix("fnm", &["exec"], &["--using"], 0),
+    prefix("op", &["run"], &["--env-file", "--account"], 0),
+    prefix("doppler", &["run"], &["-p", "-c", "--project", "--config", "-t", "--token"], 0),
+    prefix("infisical", &["run"], &["--env", "--path", "--projectId"], 0),
+    prefix("xvfb-run", &[], &["-n", "-s", "-e", "-f", "-p", "-w", "--server-num", "--server-args"], 0),
+    prefix("disclaimer", &[], &[], 0),
+];
+
+/// A program that fetches a package, or finds one in the project, and runs it.
+struct Runner {
+    name: &'static str,
+    /// Words that make it a runner (`exec`, `tool run`); the longest that fits is taken, an empty one fits always.
+    verbs: &'static [&'static str],
+    /// Options that take the next word.
+    values: &'static [&'static str],
+    /// Options whose value names the package, when the command after it is only one of its programs.
+    package: &'static [&'static str],
+    /// What it runs: a package by name, or whatever command follows.
+    runs: Runs,
+}
+
+#[derive(PartialEq)]
+enum Runs {
+    Package,
+    Command,
+}
+
+const NPM_VALUES: &[&str] =
+    &["-w", "--workspace", "--prefix", "--registry", "--cache", "--userconfig", "--loglevel"];
+const UV_VALUES: &[&str] = &[
+    "--with",
+    "--with-editable",
+    "--with-requirements",
+    "-w",
+    "--python",
+    "-p",
+    "--index",
+    "--index-url",
+    "-i",
+    "--default-index",
+    "--extra-index-url",
+    "--directory",
+    "--project",
+    "--env-file",
+    "--cache-dir",
+    "--group",
+    "--extra",
+    "--package",
+    "--refresh-package",
+    "--config-file",
+    "--constraints",
+    "-c",
+    "--overrides",
+    "--link-mode",
+    "--color",
+];
+
+const RUNNERS: [Runner; 17] = [
+    Runner {
+        name: "npm",
+        verbs: &["exec", "x"],
+        values: NPM_VALUES,
+        package: &["-p", "--package"],
+        runs: Runs::Package,
+    },
+    Runner {
+        name: "npx",
+        verbs: &[""],
+        values: NPM_VALUES,
+        package: &["-p", "--package"],
+        runs: Runs::Package,
+    },
+    Runner {
+        name: "pnpm",
+        verbs: &["dlx", "exec"],
+        values: &["--dir", "-C"],
+        package: &["--package"],
+        runs: Runs::Package,
+    },
+    Runner { name: "pnpx", verbs: &[""], values: &[], package: &["--package"], runs: Runs::Package },
+    Runner {
+        name: "yarn",
+        verbs: &["dlx", "exec"],
+        values: &["--cwd"],
+        package: &["-p", "--package"],
+        runs: Runs::Package,
+    },
+    Runner { name: "bunx", verbs: &[""], values: &[], package: &["-p", "--package"], runs: Runs::Package },
+    Runner {
+        name: "bun",
+        verbs: &["x"],
+        values: &["--cwd"],
+        package: &["-p", "--package"],
+        runs: Runs::Package,
+    },
+    Runner { name: "uvx", verbs: &[""], values: UV_VALUES, package: &["--from"], runs: Runs::Package },
+    Runner {
+        name: "uv",
+        verbs: &["tool uvx", "tool run", "x"],
+        values: UV_VALUES,
+        package: &["--from"],
+        runs: Runs::Package,
+    },
+    Runner { name: "uv", verbs: &["run"], values: UV_VALUES, package: &[], runs: Runs::Command },
+    Runner {
+        name: "pipx",
+        verbs: &["run"],
+        values: &["--python", "--pip-args"],
+        package: &["--spec"],
+        runs: Runs::Package,
+    },
+    Runner {
+        name: "poetry",
+        verbs: &["run"],
+        values: &["-C", "--directory", "-P"],
+        package: &[],
+        runs: Runs::Command,
+    },
+    Runner { name: "pdm", verbs: &["run"], values: &["-p", "--project"], package: &[], runs: Runs::Command },
+    Runner { name: "hatch", verbs: &["run"], values: &[], package: &[], runs: Runs::Command },
+    Runner { name: "rye", verbs: &["run"], values: &[], package: &[], runs: Runs::Command },
+    Runner {
+        name: "pixi",
+        verbs: &["run"],
+        values: &["--manifest-path", "-e"],
+        package: &[],
+        runs: Runs::Command,
+    },
+    Runner {
+        name: "conda",
+        verbs: &["run"],
+        values: &["-n", "--name", "-p", "--prefix"],
+        package: &[],
+        runs: Runs::Command,
+    },
+];
+
+/// What a wrapper runs; `None` when the program is none, or is used for something else (`npm install`).
+pub(super) fn resolve(name: &str, path: &str, rest: &[String], depth: usize) -> Option<Invocation> {
+    if matches!(name, "docker" | "podman" | "nerdctl") {
+        return container(name, rest, depth);
+    }
+    // npm's and npx's own scripts, before they have given themselves a title.
+    if matches!(name, "node" | "nodejs") {
+        let script = rest.first().map(|script| paths::base_name(script)).unwrap_or_default();
+        let own = match script {
+            "npx-cli.js" | "npx" => Some("npx"),
+            "npm-cli.js" | "npm" => Some("npm"),
+            "pnpm.cjs" | "pnpm" => Some("pnpm"),
+            _ => None,
+        };
+        return own.and_then(|own| run_by_runner(own, &rest[1..], depth));
+    }
+    if name == "disclaimer" && !path.contains("Claude") {
+        return None;
+    }
+    run_by_runner(name, rest, depth).or_else(|| run_by_prefix(name, rest, depth))
+}
+
+fn run_by_prefix(name: &str, rest: &[String], depth: usize) -> Option<Invocation> {
+    let prefix = PREFIXES.iter().find(|prefix| prefix.name == name)?;
+    let (verb, mut at) = verb_of(prefix.verbs, rest)?;
+    let mut positionals = prefix.positionals;
+    loop {
+        let word = rest.get(at)?;
+        if word == "--" {
+            at += 1;
+            break;
+        } else if name == "env" && (word == "-S" || word == "--split-string") {
+            let words = shell_words::split(rest.get(at + 1)?).ok()?;
+            return Some(super::resolve(&words, depth + 1)?.seen_through("env"));
+        } else if word.starts_with('-') && word.len() > 1 {
+            at += if prefix.values.contains(&word.as_str()) { 2 } else { 1 };
+        } else if shell::is_assignment(word) && positionals == 0 {
+            at += 1;
+        } else if positionals > 0 {
+            positionals -= 1;
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    Some(super::resolve(rest.get(at..)?, depth + 1)?.seen_through(&title(name, verb)))
+}
+
+fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation> {
+    // Options may stand before the verb (`pnpm --dir x exec`, `uv --quiet run`).
+    let (runner, verb, mut at) = RUNNERS.iter().filter(|runner| runner.name == name).find_map(|runner| {
+        let skipped = if runner.verbs == [""] { 0 } else { skip_options(rest, runner.values) };
+        let (word, length) = verb_of(runner.verbs, rest.get(skipped..)?)?;
+        Some((runner, word, skipped + length))
+    })?;
+    let mut package = None;
+    let mut module = false;
+    let mut directory = directory_before(rest.get(..at).unwrap_or_default());
+    while let Some(word) = rest.get(at) {
+        let (flag, glued) = match word.split_once('=') {
+            Some((flag, value)) if flag.starts_with('-') => (flag, Some(value.to_owned())),
+            _ => (word.as_str(), None),
+        };
+        if word == "--" {
+            at += 1;
+            break;
+        }
+        if !word.starts_with('-') {
+            break;
+        }
+        at += 1;
+        let takes_value = runner.values.contains(&flag) || runner.package.contains(&flag);
+        let value = glued.or_else(|| if takes_value { rest.get(at).cloned() } else { None });
+        if takes_value && !word.contains('=') {
+            at += 1;
+        }
+        match flag {
+            _ if runner.package.contains(&flag) => package = value,
+            "--directory" | "--project" | "--cwd" | "--dir" | "-C" => {
+                directory = value.map(|path| paths::normal(&path))
+            }
+            "-c" | "--call" if runner.name.starts_with("np") => {
+                let script =
+                    word.split_once('=').map(|(_, script)| script.to_owned()).or(rest.get(at).cloned())?;
+                let shell = ["sh".to_owned(), "-c".to_owned(), script];
+                return Some(super::resolve(&shell, depth + 1)?.seen_through(&title(name, verb)));
+            }
+            "-m" | "--module" if runner.runs == Runs::Command => module = true,
+            _ => {}
+        }
+        if module {
+            break;
+        }
+    }
+    let (first, arguments) = rest.get(at..)?.split_first()?;
+    let mut found = match runner.runs {
+        Runs::Package => {
+            let mut found = Invocation::new(Kind::Package, package.as_deref().unwrap_or(first), arguments);
+            found.packages.push(paths::package_name(&found.target));
+            if package.is_some() {
+                found.commands.push(paths::package_name(first));
+            }
+            found
+        }
+        Runs::Command if module => Invocation::new(Kind::Module, first, arguments),
+        Runs::Command if has_script_suffix(first) => interpreters::script_of(first, arguments),
+        Runs::Command => resolve_words(rest.get(at..)?, depth)?,
+    };
+    found.directory = found.directory.or(directory);
+    Some(found.seen_through(&title(name, verb)))
+}
+
+fn resolve_words(words: &[String], depth: usize) -> Option<Invocation> {
+    super::resolve(words, depth + 1)
+}
+
+fn has_script_suffix(path: &str) -> bool {
+    [".py", ".js", ".mjs", ".cjs", ".ts"].iter().any(|suffix| path.ends_with(suffix))
+}
+
+/// `docker run -i IMAGE args`, `docker exec -i CONTAINER cmd`. Other verbs start nothing that could be a server.
+fn container(name: &str, rest: &[String], depth: usize) -> Option<Invocation> {
+    const VALUES: [&str; 29] = [
+        "-e",
+        "--env",
+        "--env-file",
+        "-v",
+        "--volume",
+        "--mount",
+        "-p",
+        "--publish",
+        "--name",
+        "-w",
+        "--workdir",
+        "-u",
+        "--user",
+        "--network",
+        "--net",
+        "--entrypoint",
+        "-l",
+        "--label",
+        "--add-host",
+        "--platform",
+        "-m",
+        "--memory",
+        "--cpus",
+        "--pull",
+        "-h",
+        "--hostname",
+        "--cap-add",
+        "--cap-drop",
+        "--security-opt",
+    ];
+    let verb = rest.first()?.as_str();
+    if !matches!(verb, "run" | "exec") {
+        return None;
+    }
+    let mut at = 1;
+    while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
+        at += if VALUES.contains(&word.as_str()) { 2 } else { 1 };
+    }
+    let (first, arguments) = rest.get(at..)?.split_first()?;
+    let found = if verb == "run" {
+        Invocation::new(Kind::Image, image_name(first), arguments)
+    } else {
+        resolve_words(arguments, depth)?
+    };
+    Some(found.seen_through(&title(name, verb)))
+}
+
+/// An image without its tag and digest. A colon before the last slash belongs to the registry's port.
+fn image_name(image: &str) -> &str {
+    let image = image.split('@').next().unwrap_or(image);
+    match image.rfind(':') {
+        Some(colon) if !image[colon..].contains('/') => &image[..colon],
+        _ => image,
+    }
+}
+
+/// The verb that the words begin with, and how many words it has.
+fn verb_of(verbs: &'static [&'static str], rest: &[String]) -> Option<(&'static str, usize)> {
+    if verbs.is_empty() {
+        return Some(("", 0));
+    }
+    verbs.iter().find_map(|verb| {
+        let parts: Vec<&str> = verb.split_whitespace().collect();
+        let fits = parts.iter().enumerate().all(|(at, part)| rest.get(at).is_some_and(|word| word == part));
+        fits.then_some((*verb, parts.len()))
+    })
+}
+
+fn skip_options(rest: &[String], values: &[&str]) -> usize {
+    let mut at = 0;
+    while let Some(word) = rest.get(at).filter(|word| word.starts_with('-') && word.as_str() != "--") {
+        at += if values.contains(&word.as_str()) { 2 } else { 1 };
+    }
+    at.min(rest.len())
+}
+
+fn directory_before(words: &[String]) -> Option<String> {
+    let at = words
+        .iter()
+        .position(|word| matches!(word.as_str(), "--directory" | "--project" | "--cwd" | "--dir" | "-C"))?;
+    words.get(at + 1).map(|path| paths::normal(path))
+}
+
+fn title(name: &str, verb: &str) -> String {
+    if verb.is_empty() { name.to_owned() } else { format!("{name} {verb}") }
+}

@@ -1,0 +1,81 @@
+//! The lifeline: stdin, seen from its far end.
+
+use crate::process::{Descriptor, Fact, FarEnd, Pid, Process};
+use std::collections::HashSet;
+
+/// Whether anybody can still talk to a process over stdin.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Lifeline {
+    /// Nobody: the far end is closed, or held only by condemned trees.
+    HungUp,
+    /// These processes hold the far end.
+    Held(Vec<Pid>),
+    /// Stdin is no anonymous pipe or socket, or the process holds both ends itself.
+    NotStdio(String),
+    /// It cannot be seen; the words say why.
+    Unknown(String),
+}
+
+impl Lifeline {
+    /// The word of the JSON contract.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Lifeline::HungUp => "hung-up",
+            Lifeline::Held(_) => "held",
+            Lifeline::NotStdio(_) => "not-stdio",
+            Lifeline::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The lifeline of a process, given the members of all trees that are condemned so far.
+    pub fn of(process: &Process, condemned: &HashSet<Pid>) -> Lifeline {
+        let stdin = match &process.details.stdio[0] {
+            Fact::Known(stdin) => stdin,
+            Fact::Absent => return Lifeline::Unknown("its descriptor 0 is closed".to_owned()),
+            Fact::Denied => return Lifeline::Unknown("its descriptors may not be read".to_owned()),
+            Fact::Gone => return Lifeline::Unknown("it ended during the look".to_owned()),
+            Fact::Unread => return Lifeline::Unknown("its descriptors were not read".to_owned()),
+        };
+        if !stdin.is_stdio() {
+            return Lifeline::NotStdio(format!("stdin is {}", stdin.word()));
+        }
+        let holders = match &process.details.far_end {
+            Fact::Known(FarEnd::HungUp) => return Lifeline::HungUp,
+            Fact::Known(FarEnd::Unknown(why)) => return Lifeline::Unknown(why.clone()),
+            Fact::Known(FarEnd::Open(Some(holders))) => holders,
+            Fact::Known(FarEnd::Open(None)) => {
+                return Lifeline::Unknown("the far end is open; nobody looked for its holders".to_owned());
+            }
+            Fact::Denied => return Lifeline::Unknown("the far end may not be looked at".to_owned()),
+            _ => return Lifeline::Unknown("the far end was not read".to_owned()),
+        };
+        let outside: Vec<Pid> = holders.pids.iter().copied().filter(|pid| !condemned.contains(pid)).collect();
+        if !outside.is_empty() && outside != [process.pid()] {
+            return Lifeline::Held(outside);
+        }
+        if !holders.complete {
+            return Lifeline::Unknown(
+                "the far end is open, and not every process could be searched for its holder".to_owned(),
+            );
+        }
+        if holders.pids.is_empty() {
+            let text =
+                "the far end is open, but no process here holds it: it is in another namespace or on its way";
+            return Lifeline::Unknown(text.to_owned());
+        }
+        if holders.pids == [process.pid()] {
+            return Lifeline::NotStdio("it holds both ends of its stdin itself".to_owned());
+        }
+        if outside.is_empty() { Lifeline::HungUp } else { Lifeline::Held(outside) }
+    }
+}
+
+/// Whether stdout could carry answers to a client.
+pub(super) fn stdout_problem(process: &Process) -> Option<String> {
+    match &process.details.stdio[1] {
+        Fact::Known(stdout) if !stdout.is_stdio() => Some(format!("stdout is {}", stdout.word())),
+        Fact::Known(Descriptor::Pipe(_) | Descriptor::Socket(_)) => None,
+        Fact::Absent => Some("stdout is closed".to_owned()),
+        _ => None,
+    }
+}

@@ -1,0 +1,161 @@
+//! What the user wants: the settings that judging depends on.
+
+use crate::catalog::{Catalog, PatternError, PatternText, Role, Words, glob};
+use crate::process::{Fact, Process};
+use globset::GlobMatcher;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// What to do about an orphan whose lifeline cannot be seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WithoutProof {
+    /// Show it.
+    Report,
+    /// Reap it after a long time, where a strong pattern names it.
+    Reap,
+}
+
+/// Settings of judging.
+#[derive(Debug)]
+pub struct Policy {
+    /// How long a tree must have been seen orphaned.
+    pub min_age: Duration,
+    /// How far apart two looks must see it hung up when nobody knew it before.
+    pub confirm: Duration,
+    /// What to do without proof.
+    pub without_proof: WithoutProof,
+    /// How long a tree must have been seen orphaned to be reaped without proof.
+    pub without_proof_after: Duration,
+    /// How long a live browser spares its tree.
+    pub browser_for: Duration,
+    /// How many trees one sweep may take down.
+    pub trees_per_sweep: usize,
+    /// What the user protects.
+    pub spare: Vec<SpareRule>,
+}
+
+/// A `[[spare]]` rule as it is written. Every key that is given must hold, for one process between root and server.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SpareText {
+    /// What people call it.
+    pub name: String,
+    /// Name or number of the user.
+    #[serde(default)]
+    pub user: Words,
+    /// Control group path, as a glob with `**`.
+    #[serde(default)]
+    pub cgroup: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub package: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub program: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub script: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub module: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub image: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub path: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub directory: Words,
+    /// As in a pattern.
+    #[serde(default)]
+    pub cmdline: Option<String>,
+}
+
+/// A compiled `[[spare]]` rule.
+#[derive(Debug)]
+pub struct SpareRule {
+    /// What people call it.
+    pub name: String,
+    users: Vec<u32>,
+    cgroups: Vec<GlobMatcher>,
+    naming: Option<Catalog>,
+}
+
+impl SpareRule {
+    /// Compiles a rule. `uid_of` finds the number of a user by name.
+    pub fn compile(text: SpareText, uid_of: impl Fn(&str) -> Option<u32>) -> Result<SpareRule, PatternError> {
+        let fail = |problem: String| PatternError { name: text.name.clone(), problem };
+        let users = (text.user.as_slice().iter())
+            .map(|user| {
+                let uid = user.parse().ok().or_else(|| uid_of(user));
+                uid.ok_or_else(|| fail(format!("there is no user `{user}` on this machine")))
+            })
+            .collect::<Result<Vec<u32>, _>>()?;
+        let cgroups = text
+            .cgroup
+            .as_slice()
+            .iter()
+            .map(|word| glob(word))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(fail)?;
+        let pattern = PatternText {
+            name: text.name.clone(),
+            package: text.package,
+            program: text.program,
+            script: text.script,
+            module: text.module,
+            image: text.image,
+            path: text.path,
+            directory: text.directory,
+            cmdline: text.cmdline,
+            stdio: true,
+            ..PatternText::default()
+        };
+        let naming = if pattern.names_something() {
+            Some(Catalog::compile([(Role::Server, true, pattern)])?)
+        } else {
+            None
+        };
+        if users.is_empty() && cgroups.is_empty() && naming.is_none() {
+            let problem = "has no condition, so it would spare everything; give it one of user, cgroup, package, \
+                           program, script, module, image, path, directory or cmdline";
+            return Err(PatternError { name: text.name, problem: problem.to_owned() });
+        }
+        Ok(SpareRule { name: text.name, users, cgroups, naming })
+    }
+
+    /// Whether it protects this process. A fact that it needs and that is hidden protects too: `None`.
+    pub fn protects(&self, process: &Process) -> Option<bool> {
+        let mut hidden = false;
+        if !self.users.is_empty() {
+            match &process.details.users {
+                Fact::Known(users) if !self.users.contains(&users.real) => return Some(false),
+                Fact::Known(_) => {}
+                _ => hidden = true,
+            }
+        }
+        if !self.cgroups.is_empty() {
+            match &process.details.cgroup {
+                Fact::Known(path) if !self.cgroups.iter().any(|glob| glob.is_match(path)) => {
+                    return Some(false);
+                }
+                Fact::Absent => return Some(false),
+                Fact::Known(_) => {}
+                _ => hidden = true,
+            }
+        }
+        if let Some(naming) = &self.naming {
+            match &process.command {
+                Fact::Known(command) => {
+                    let named = naming.classify(command).is_some_and(|found| found.pattern.is_some());
+                    if !named {
+                        return Some(false);
+                    }
+                }
+                _ => hidden = true,
+            }
+        }
+        if hidden { None } else { Some(true) }
+    }
+}

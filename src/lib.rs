@@ -1,0 +1,46 @@
+//! orphand finds MCP server processes that their client left behind, proves that nobody can be using them, and takes
+//! them down.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! host --look--> process table --catalog--> trees --judge(policy, memory)--> plan --reap--> outcomes --> report
+//! ```
+//!
+//! | room | holds | knows |
+//! |---|---|---|
+//! | [`process`] | identities, facts, the table of one look | nothing |
+//! | [`words`] | how durations, sizes and counts are said | nothing |
+//! | [`invocation`] | what a command line really runs | nothing |
+//! | [`catalog`] | named patterns that give a role | invocation |
+//! | [`tree`] | MCP trees and their adopters | process, catalog |
+//! | [`memory`] | what earlier looks saw | process |
+//! | [`judge`] | verdicts with reasons | tree, memory |
+//! | [`reap`] | the escalation from SIGTERM to SIGKILL, as a state machine | process, tree |
+//! | [`host`] | the machine: the only room that reads it or signals | process, reap |
+//! | [`config`] | files -> layers -> settings | judge, reap, catalog |
+//! | [`look`] | one look: what to read of whom, then judging | host, judge |
+//! | [`sweep`] | a look followed by reaping | look, reap |
+//! | [`state`] | the memory as a file | memory |
+//! | [`report`] | tables, JSON, redaction | judge, sweep |
+//! | [`cli`] | the command line's types | nothing |
+//! | [`commands`] | one file a verb | everything |
+//!
+//! Everything from the table to the plan is pure. Arrows point upwards in this list only; `tests/house.rs` checks it.
+
+pub mod catalog;
+pub mod cli;
+pub mod commands;
+pub mod config;
+pub mod host;
+pub mod invocation;
+pub mod judge;
+pub mod look;
+pub mod memory;
+pub mod process;
+pub mod reap;
+pub mod report;
+pub mod state;
+pub mod sweep;
+pub mod tree;
+pub mod words;

@@ -1,0 +1,317 @@
+//! One look: which facts to read of whom, step by step, until trees can be judged.
+//!
+//! A look is cheap because it asks little: `stat` of everybody, command lines of those who may be an orphan's root or
+//! stand below one, everything else only of the members of orphan trees.
+
+use crate::catalog::{Catalog, Role};
+use crate::host::{Host, HostError};
+use crate::judge::{Plan, Policy, Scene, judge};
+use crate::memory::Memory;
+use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, State};
+use crate::tree::{Adopters, Roles, Tree, is_users_browser, trees};
+use std::collections::HashSet;
+
+/// How far a look goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Breadth {
+    /// Trees that somebody inherited.
+    Orphans,
+    /// Every tree, also those with an owner.
+    Everything,
+}
+
+/// What a look saw.
+pub struct Look {
+    /// The processes.
+    pub table: ProcessTable,
+    /// What they are.
+    pub roles: Roles,
+    /// The verdicts.
+    pub plan: Plan,
+}
+
+impl Look {
+    /// What to remember of it.
+    pub fn remember(&self, before: &Memory) -> Memory {
+        let orphans = self.plan.judgements.iter().filter(|judgement| judgement.tree.adopter.is_some());
+        let seen = orphans.filter_map(|judgement| {
+            let root = self.table.get(judgement.tree.root)?;
+            Some((root.id, judgement.hung_up))
+        });
+        before.after(self.table.since_boot, seen)
+    }
+}
+
+/// Looks and judges.
+pub fn look<H: Host>(
+    host: &H,
+    catalog: &Catalog,
+    policy: &Policy,
+    memory: &Memory,
+    breadth: Breadth,
+) -> Result<Look, HostError> {
+    let mut table = host.list()?;
+    let mut reader = Reader { host, catalog, roles: Roles::default() };
+    let adopters = match breadth {
+        Breadth::Orphans => reader.read_orphans(&mut table),
+        Breadth::Everything => reader.read_everything(&mut table),
+    };
+    let found = reader.read_trees(&mut table, &adopters, breadth);
+    let roles = reader.roles;
+    let memory = if memory.boot == table.boot { memory } else { &Memory::empty(table.boot) };
+    let plan = judge(Scene { table: &table, roles: &roles, catalog, policy, memory }, found);
+    Ok(Look { table, roles, plan })
+}
+
+struct Reader<'a, H> {
+    host: &'a H,
+    catalog: &'a Catalog,
+    roles: Roles,
+}
+
+impl<H: Host> Reader<'_, H> {
+    /// Command lines of every program on the machine.
+    fn read_everything(&mut self, table: &mut ProcessTable) -> Adopters {
+        let all: Vec<Pid> = table.iter().filter(|process| !process.kernel).map(Process::pid).collect();
+        self.read_commands(table, &all);
+        self.find_adopters(table)
+    }
+
+    /// Command lines of the adopters' children, and of everything below those that may be the root of a tree.
+    fn read_orphans(&mut self, table: &mut ProcessTable) -> Adopters {
+        self.read_commands(table, &[Pid::INIT]);
+        self.read_children(table, [Pid::INIT]);
+        let mut known = 0;
+        loop {
+            let adopters = self.find_adopters(table);
+            let pids: Vec<Pid> = adopters.pids().collect();
+            if pids.len() == known {
+                for pid in pids {
+                    self.read_below_roots(table, pid);
+                }
+                return adopters;
+            }
+            known = pids.len();
+            self.read_children(table, pids);
+        }
+    }
+
+    fn read_children(&mut self, table: &mut ProcessTable, parents: impl IntoIterator<Item = Pid>) {
+        let children: Vec<Pid> = (parents.into_iter())
+            .flat_map(|parent| table.living_children(parent).map(Process::pid).collect::<Vec<_>>())
+            .collect();
+        self.read_commands(table, &children);
+    }
+
+    /// Below an adopter's child stands a tree if the child is a server or launcher, or if it may be a wrapper that
+    /// nobody knows: one with a single child, and so on down.
+    fn read_below_roots(&mut self, table: &mut ProcessTable, adopter: Pid) {
+        let children: Vec<Pid> = table.living_children(adopter).map(Process::pid).collect();
+        for root in children {
+            let mut top = root;
+            loop {
+                match self.roles.role(top) {
+                    Some(Role::Server | Role::Launcher) => {
+                        let below = table.subtree(root, |process| process.state != State::Zombie);
+                        self.read_commands(table, &below);
+                        break;
+                    }
+                    Some(_) => break,
+                    None => {}
+                }
+                let mut below = table.living_children(top).map(Process::pid);
+                let (Some(only), None) = (below.next(), below.next()) else { break };
+                drop(below);
+                self.read_commands(table, &[only]);
+                top = only;
+            }
+        }
+    }
+
+    fn read_commands(&mut self, table: &mut ProcessTable, pids: &[Pid]) {
+        let unread = |process: &Process| process.command == Fact::Unread && !process.kernel;
+        let pids: Vec<Pid> = pids.iter().copied().filter(|pid| table.get(*pid).is_some_and(unread)).collect();
+        self.host.read_commands(table, &pids);
+        for process in pids.iter().filter_map(|pid| table.get(*pid)) {
+            self.roles.add(process, self.catalog);
+        }
+    }
+
+    /// Finds the adopters. Their users are read first: a service manager inherits only from its own.
+    fn find_adopters(&mut self, table: &mut ProcessTable) -> Adopters {
+        let adopters = Adopters::of(table, &self.roles);
+        let wsl: Vec<Pid> = if table.observer.wsl {
+            table.iter().filter(|process| process.command != Fact::Unread).map(Process::pid).collect()
+        } else {
+            Vec::new()
+        };
+        let unread: Vec<Pid> = (adopters.pids().chain(wsl))
+            .filter(|pid| table.get(*pid).is_some_and(|process| process.details.users == Fact::Unread))
+            .collect();
+        if unread.is_empty() {
+            return adopters;
+        }
+        self.host.read_users(table, &unread);
+        Adopters::of(table, &self.roles)
+    }
+
+    /// Details of everyone that a verdict needs, and the trees as they are with them.
+    fn read_trees(&mut self, table: &mut ProcessTable, adopters: &Adopters, breadth: Breadth) -> Vec<Tree> {
+        // Stdio decides who is an unknown wrapper, so it is read for everyone who could stand in a chain.
+        let likely = self.likely_chains(table, adopters, breadth);
+        self.read_details(table, &likely);
+        let found = trees(table, &self.roles, self.catalog, adopters);
+        let mut more: Vec<Pid> = Vec::new();
+        for tree in found.iter().filter(|tree| wanted(tree, breadth)) {
+            more.extend(tree.members.iter().map(|member| member.pid));
+        }
+        self.read_details(table, &more);
+        // A process may have run another program between the two readings: roles and trees as they are now.
+        let found: Vec<Tree> = (trees(table, &self.roles, self.catalog, adopters).into_iter())
+            .filter(|tree| wanted(tree, breadth))
+            .filter(|tree| in_scope(table, tree))
+            .collect();
+        let mut ends: Vec<Pid> = found.iter().flat_map(|tree| [tree.root, tree.server]).collect();
+        ends.dedup();
+        self.host.read_far_ends(table, &ends);
+        self.read_holders(table, &found);
+        found
+    }
+
+    /// Servers, and the processes above them up to the adopter.
+    fn likely_chains(&self, table: &ProcessTable, adopters: &Adopters, breadth: Breadth) -> Vec<Pid> {
+        let mut likely = Vec::new();
+        for process in table.iter().filter(|process| self.roles.role(process.pid()) == Some(Role::Server)) {
+            let above = table.ancestors(process.pid());
+            let chain: Vec<Pid> = (above.iter().copied())
+                .take_while(|pid| !adopters.is_adopter(*pid))
+                .take_while(|pid| !matches!(self.roles.role(*pid), Some(Role::Client | Role::Host)))
+                .collect();
+            let inherited = above.get(chain.len()).is_some_and(|pid| adopters.is_adopter(*pid));
+            if inherited || breadth == Breadth::Everything {
+                likely.push(process.pid());
+                likely.extend(chain);
+            }
+        }
+        likely
+    }
+
+    fn read_details(&mut self, table: &mut ProcessTable, pids: &[Pid]) {
+        let unread: Vec<Pid> = (pids.iter().copied())
+            .filter(|pid| table.get(*pid).is_some_and(|process| process.details.marks == Fact::Unread))
+            .collect();
+        let mut unread = unread;
+        unread.sort_unstable();
+        unread.dedup();
+        self.host.read_details(table, &unread);
+        for process in unread.iter().filter_map(|pid| table.get(*pid)) {
+            self.roles.add(process, self.catalog);
+        }
+    }
+
+    /// Searching everybody's descriptors costs more than the rest of the look, so it is done only for orphans whose
+    /// lifeline somebody holds.
+    fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree]) {
+        let open = |process: &Process| process.details.far_end == Fact::Known(FarEnd::Open(None));
+        let pids: Vec<Pid> = (found.iter().filter(|tree| tree.adopter.is_some()))
+            .flat_map(|tree| [tree.root, tree.server])
+            .filter(|pid| table.get(*pid).is_some_and(open))
+            .collect();
+        if pids.is_empty() {
+            return;
+        }
+        self.host.read_holders(table, &pids);
+        let mut holders: Vec<Pid> = Vec::new();
+        for pid in pids {
+            if let Some(Fact::Known(FarEnd::Open(Some(found)))) =
+                table.get(pid).map(|process| &process.details.far_end)
+            {
+                holders.extend(&found.pids);
+            }
+        }
+        self.read_commands(table, &holders);
+    }
+}
+
+fn wanted(tree: &Tree, breadth: Breadth) -> bool {
+    tree.adopter.is_some() || breadth == Breadth::Everything
+}
+
+/// A plain user's look is about that user's trees. Others are none of his business, and he cannot judge them.
+fn in_scope(table: &ProcessTable, tree: &Tree) -> bool {
+    let observer = &table.observer;
+    observer.machine
+        || tree
+            .chain
+            .iter()
+            .filter_map(|pid| table.get(*pid))
+            .any(|process| process.details.users.known().is_none_or(|users| users.real == observer.uid))
+}
+
+/// A tree that is being taken down, and who of it still lives.
+pub struct Falling<'a> {
+    /// The tree.
+    pub tree: &'a Tree,
+    /// Members that have not ended.
+    pub living: Vec<Pid>,
+}
+
+/// Processes that appeared since `before`, by tree: children of members that still live, and children that members left
+/// behind when they ended. Those an adopter inherited; they are known by the tree's own dead stdin.
+///
+/// A client or a user's browser that was started meanwhile is nobody's to take.
+pub fn newcomers<H: Host>(
+    host: &H,
+    catalog: &Catalog,
+    before: &ProcessTable,
+    falling: &[Falling<'_>],
+) -> Result<Vec<Vec<Process>>, HostError> {
+    let mut table = host.list()?;
+    let new = |process: &Process| {
+        process.state != State::Zombie
+            && !before.get(process.pid()).is_some_and(|old| old.id.same(&process.id))
+    };
+    let adopters: HashSet<Pid> =
+        falling.iter().filter_map(|falling| falling.tree.adopter).map(|a| a.pid).collect();
+    let living: HashSet<Pid> = falling.iter().flat_map(|falling| falling.living.iter().copied()).collect();
+    let heirs: Vec<Pid> = (table.iter())
+        .filter(|process| new(process) && process.parent.is_some_and(|parent| adopters.contains(&parent)))
+        .map(Process::pid)
+        .collect();
+    let mut fresh = heirs.clone();
+    for top in living.iter().chain(&heirs) {
+        fresh.extend(table.subtree(*top, new).into_iter().filter(|pid| !living.contains(pid)));
+    }
+    fresh.sort_unstable();
+    fresh.dedup();
+    host.read_details(&mut table, &fresh);
+    let roles = Roles::of(&table, catalog);
+    let found = falling.iter().map(|falling| {
+        let own = |fact: fn(&Process) -> Option<&Descriptor>| {
+            falling.tree.chain.iter().filter_map(|pid| before.get(*pid)).filter_map(fact).collect::<Vec<_>>()
+        };
+        let lifelines = own(|process| process.stdin().filter(|stdin| stdin.is_stdio()));
+        let user = before.get(falling.tree.root).and_then(|root| root.details.users.known()).copied();
+        let takes = |process: &Process| {
+            let same_user = user.is_some() && process.details.users.known().copied() == user;
+            new(process)
+                && same_user
+                && roles.role(process.pid()) != Some(Role::Client)
+                && !is_users_browser(&table, &roles, process)
+        };
+        let adopter = falling.tree.adopter.map(|adopter| adopter.pid);
+        let inherited = heirs.iter().copied().filter(|pid| {
+            table.get(*pid).is_some_and(|heir| {
+                heir.parent == adopter
+                    && takes(heir)
+                    && heir.stdin().is_some_and(|stdin| lifelines.contains(&stdin))
+            })
+        });
+        let tops: Vec<Pid> = inherited.chain(falling.living.iter().copied()).collect();
+        let mut mine: Vec<Pid> = tops.iter().flat_map(|top| table.subtree(*top, takes)).collect();
+        mine.sort_unstable();
+        mine.dedup();
+        mine.into_iter().filter_map(|pid| table.get(pid)).filter(|process| takes(process)).cloned().collect()
+    });
+    Ok(found.collect())
+}

@@ -1,0 +1,284 @@
+//! Tables for people: tree shape, verdict and reason in words, age, memory, owner. Fits the terminal, or 80 columns.
+
+use super::{Totals, View, command_line, printable};
+use crate::judge::{Judgement, Verdict};
+use crate::process::{Descriptor, Fact, Pid, Process};
+use crate::reap::Ending;
+use crate::sweep::{Outcome, Reaped};
+use crate::words::{duration, processes, size, trees};
+use anstyle::{AnsiColor, Style};
+use std::fmt::Write;
+
+/// The width to fill: the terminal's, but no wider than eyes like.
+fn width() -> usize {
+    let terminal = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    terminal.unwrap_or(80).clamp(40, 110)
+}
+
+fn style(verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Reap => AnsiColor::Red.on_default().bold(),
+        Verdict::Wait => AnsiColor::Yellow.on_default(),
+        Verdict::Spare => AnsiColor::Green.on_default(),
+        Verdict::Report => AnsiColor::Magenta.on_default(),
+    }
+}
+
+/// `scan`.
+pub fn scan_text(view: View<'_>) -> String {
+    let mut out = String::new();
+    let mut shown: Vec<&Judgement> = view.shown().collect();
+    shown.sort_by_key(|judgement| (judgement.verdict, judgement.tree.root));
+    for judgement in &shown {
+        write_tree(&mut out, view, judgement, None);
+    }
+    write_totals(&mut out, view);
+    out
+}
+
+/// `sweep`: what was done, then what was left alone and why.
+pub fn sweep_text(view: View<'_>, reaped: &[Reaped], dry_run: bool) -> String {
+    let mut out = String::new();
+    let mut shown: Vec<&Judgement> = view.shown().collect();
+    shown.sort_by_key(|judgement| (judgement.verdict, judgement.tree.root));
+    for judgement in &shown {
+        let done = reaped.iter().find(|reaped| reaped.judgement.tree.root == judgement.tree.root);
+        write_tree(&mut out, view, judgement, done);
+    }
+    if dry_run {
+        write_totals(&mut out, view);
+        out.push_str("Nothing was signalled.\n");
+        return out;
+    }
+    let gone = |reaped: &&Reaped| matches!(&reaped.outcome, Outcome::Ended(ended) if matches!(ended.ending, Ending::Gone | Ending::Killed));
+    let freed: u64 = reaped.iter().map(|reaped| reaped.freed.rss + reaped.freed.swap).sum();
+    let failed = reaped.iter().filter(|reaped| reaped.outcome.is_failure()).count();
+    let left =
+        shown.len() - reaped.iter().filter(|reaped| !reaped.outcome.is_failure()).count().min(shown.len());
+    let _ =
+        write!(out, "{} taken down, {} given back", trees(reaped.iter().filter(gone).count()), size(freed));
+    if left > 0 {
+        let _ = write!(out, "; {left} left alone");
+    }
+    if failed > 0 {
+        let _ = write!(out, "; {} could not be reaped", trees(failed));
+    }
+    out.push_str(".\n");
+    out
+}
+
+/// `explain PID`: the tree, the facts, every rule.
+pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String {
+    let mut out = String::new();
+    write_tree(&mut out, view, judgement, None);
+    let pattern = judgement.tree.pattern(view.catalog);
+    let whose = if pattern.own { "your pattern" } else { "pattern" };
+    let strength = format!("{:?}", pattern.strength).to_lowercase();
+    let _ = writeln!(out, "Named by {whose} \"{}\" ({strength}).\n", printable(&pattern.name));
+    out.push_str("Facts\n");
+    let mut pids = judgement.tree.chain.clone();
+    if !pids.contains(&asked) {
+        pids.push(asked);
+    }
+    for process in pids.iter().filter_map(|pid| view.process(*pid)) {
+        write_facts(&mut out, view, process);
+    }
+    out.push_str("\nRules, in order; the first that holds decides\n");
+    for answer in &judgement.answers {
+        let (mark, verdict) = match answer.verdict {
+            Some(verdict) => ("*", verdict.word()),
+            None => (" ", "-"),
+        };
+        let head = format!("{mark} {:<16}{verdict:<8}", answer.code.word());
+        write_wrapped(&mut out, &head, 26, &printable(&answer.text));
+    }
+    out
+}
+
+fn write_facts(out: &mut String, view: View<'_>, process: &Process) {
+    let details = &process.details;
+    let stdio = |at: usize| match &details.stdio[at] {
+        Fact::Known(Descriptor::Pipe(inode)) => format!("pipe {inode}"),
+        Fact::Known(Descriptor::Socket(inode)) => format!("socket {inode}"),
+        Fact::Known(other) => other.word().to_owned(),
+        other => missing(other),
+    };
+    let parent = process.parent.map_or("0".to_owned(), |parent| parent.to_string());
+    let users = match &details.users {
+        Fact::Known(users) if users.real != users.effective => {
+            format!("{} as {}", users.real, users.effective)
+        }
+        Fact::Known(users) => super::user_name(users.real),
+        other => missing(other),
+    };
+    let cgroup = match &details.cgroup {
+        Fact::Known(path) => printable(path),
+        other => missing(other),
+    };
+    let marks = match &details.marks {
+        Fact::Known(marks) => {
+            let shown = [("ORPHAND", &marks.orphand), ("SYSTEMD_EXEC_PID", &marks.systemd_exec_pid)];
+            let shown = shown
+                .into_iter()
+                .filter_map(|(name, value)| Some(format!("{name}={}", printable(value.as_deref()?))));
+            let shown: Vec<String> = shown.collect();
+            if shown.is_empty() { "no marks in the environment".to_owned() } else { shown.join(" ") }
+        }
+        other => format!("environment {}", missing(other)),
+    };
+    let text = format!(
+        "parent {parent}, user {users}, {} old, stdin {}, stdout {}, {marks}, cgroup {cgroup}",
+        duration(view.look.table.age(process)),
+        stdio(0),
+        stdio(1)
+    );
+    write_wrapped(out, &format!("  {:<8}", process.pid()), 10, &text);
+}
+
+fn missing<T>(fact: &Fact<T>) -> String {
+    match fact {
+        Fact::Known(_) => "known",
+        Fact::Unread => "not read",
+        Fact::Absent => "none",
+        Fact::Denied => "denied",
+        Fact::Gone => "gone",
+    }
+    .to_owned()
+}
+
+/// Head line, reason, and the members as a tree.
+fn write_tree(out: &mut String, view: View<'_>, judgement: &Judgement, done: Option<&Reaped>) {
+    let style = style(judgement.verdict);
+    let memory = view.memory(judgement);
+    let swap = if memory.swap > 0 { format!(" + {} swap", size(memory.swap)) } else { String::new() };
+    let facts =
+        format!("{}, {}{swap}, {}", duration(view.age(judgement)), size(memory.rss), view.user(judgement));
+    let verdict = judgement.verdict.word();
+    let name = printable(&judgement.tree.name);
+    let room = width().saturating_sub(verdict.len() + 3 + facts.len());
+    let name = cut(&name, room.max(8));
+    let _ = writeln!(out, "{style}{verdict}{style:#} {name}  {facts}");
+    let reason = &judgement.reasons[0];
+    write_wrapped(out, "  ", 2, &format!("{}: {}", reason.code.word(), printable(&reason.text)));
+    for also in &judgement.reasons[1..] {
+        write_wrapped(out, "  ", 2, &format!("also {}: {}", also.code.word(), printable(&also.text)));
+    }
+    if let Some(done) = done {
+        write_wrapped(out, "  ", 2, &format!("=> {}", outcome_words(done)));
+    }
+    write_members(out, view, judgement, judgement.tree.root, "  ", true, true);
+    out.push('\n');
+}
+
+fn write_members(
+    out: &mut String,
+    view: View<'_>,
+    judgement: &Judgement,
+    pid: Pid,
+    indent: &str,
+    last: bool,
+    top: bool,
+) {
+    let Some(process) = view.process(pid) else { return };
+    let branch = match (top, last) {
+        (true, _) => "",
+        (_, true) => "`- ",
+        (_, false) => "|- ",
+    };
+    let line = format!("{indent}{branch}{pid} {}", command_line(process.arguments()));
+    let _ = writeln!(out, "{}", cut(&line, width()));
+    let children: Vec<Pid> = view
+        .look
+        .table
+        .children(pid)
+        .iter()
+        .copied()
+        .filter(|child| judgement.tree.contains(*child))
+        .collect();
+    let deeper = match (top, last) {
+        (true, _) => indent.to_owned(),
+        (_, true) => format!("{indent}   "),
+        (_, false) => format!("{indent}|  "),
+    };
+    // A chain deeper than a screen is wide says nothing more.
+    if deeper.len() > width() / 2 {
+        return;
+    }
+    for (at, child) in children.iter().enumerate() {
+        write_members(out, view, judgement, *child, &deeper, at + 1 == children.len(), false);
+    }
+}
+
+fn write_totals(out: &mut String, view: View<'_>) {
+    let totals = Totals::of(view);
+    if totals.trees == 0 {
+        let what = if view.all { "No MCP server is running." } else { "No MCP server without an owner." };
+        let _ = writeln!(out, "{what} ({} looked at.)", processes(view.look.table.len()));
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "{}: {} to reap, {} to wait, {} spared, {} to report. {} would be given back.",
+        trees(totals.trees),
+        totals.reap,
+        totals.wait,
+        totals.spare,
+        totals.report,
+        size(totals.reclaimable)
+    );
+}
+
+fn outcome_words(done: &Reaped) -> String {
+    match &done.outcome {
+        Outcome::Ended(ended) => {
+            let took = duration(ended.took);
+            let survivors = || {
+                let name = |(pid, why): &(Pid, Option<String>)| match why {
+                    Some(why) => format!("{pid} ({why})"),
+                    None => pid.to_string(),
+                };
+                ended.survivors.iter().map(name).collect::<Vec<_>>().join(", ")
+            };
+            match ended.ending {
+                Ending::Gone => format!("gone after SIGTERM in {took}"),
+                Ending::Killed => format!("gone in {took}; {} needed SIGKILL", processes(ended.killed)),
+                Ending::Survived => format!("still there after SIGKILL: {}", survivors()),
+                Ending::Failed => format!("not all could be ended: {}", survivors()),
+            }
+        }
+        Outcome::SparedOnRecheck(why) => format!("left alone: {}", printable(why)),
+        Outcome::Failed(why) => format!("left alone: {}", printable(why)),
+    }
+}
+
+/// Text behind a head, wrapped at words; further lines begin at `indent`.
+fn write_wrapped(out: &mut String, head: &str, indent: usize, text: &str) {
+    let room = width().saturating_sub(indent).max(20);
+    let mut line = String::new();
+    let mut first = true;
+    let mut flush = |line: &mut String| {
+        let lead = if first { head.to_owned() } else { " ".repeat(indent) };
+        first = false;
+        let _ = writeln!(out, "{lead}{line}");
+        line.clear();
+    };
+    for word in text.split(' ') {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            flush(&mut line);
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&cut(word, room));
+    }
+    flush(&mut line);
+}
+
+/// At most this many characters; an ellipsis says that there was more.
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most.saturating_sub(3)).collect();
+    format!("{kept}...")
+}

@@ -1,0 +1,124 @@
+//! The memory as a file: locked while in use, replaced as a whole, set aside when it is broken.
+
+use crate::memory::Memory;
+use crate::process::{BootId, Observer};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The folder in which orphand remembers.
+#[derive(Debug)]
+pub struct StateFolder {
+    folder: PathBuf,
+}
+
+/// A locked folder. The lock ends with this value, or with the process.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "holding it is all that it is for")] File);
+
+/// Why the lock was not had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another orphand has it.
+    #[error("another orphand is sweeping (it holds {0}); let it finish")]
+    Busy(PathBuf),
+    /// The folder or the file cannot be made.
+    #[error("cannot remember anything in {place}: {error}")]
+    Unusable {
+        /// Which file.
+        place: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    schema: u32,
+    memory: Memory,
+}
+
+const SCHEMA: u32 = 1;
+const FILE: &str = "memory.json";
+
+impl StateFolder {
+    /// The usual place for whoever looks: `/var/lib/orphand`, or `$XDG_STATE_HOME/orphand` for a user.
+    pub fn usual(observer: &Observer) -> StateFolder {
+        let var = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let folder = if observer.machine {
+            PathBuf::from("/var/lib/orphand")
+        } else {
+            let own = var("XDG_STATE_HOME").or_else(|| var("HOME").map(|home| home.join(".local/state")));
+            own.unwrap_or_else(|| std::env::temp_dir().join(format!("orphand-{}", observer.uid)))
+                .join("orphand")
+        };
+        StateFolder { folder }
+    }
+
+    /// A folder of the user's choice.
+    pub fn at(folder: PathBuf) -> StateFolder {
+        StateFolder { folder }
+    }
+
+    /// Where the memory is kept.
+    pub fn file(&self) -> PathBuf {
+        self.folder.join(FILE)
+    }
+
+    /// Takes the folder for oneself.
+    pub fn lock(&self) -> Result<Lock, LockError> {
+        let place = self.folder.join("lock");
+        let unusable = |error: io::Error| LockError::Unusable { place: place.clone(), error };
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unusable)?;
+        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&place);
+        let file = open.map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock(file)),
+            Err(TryLockError::WouldBlock) => Err(LockError::Busy(place)),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+
+    /// What is remembered of this boot. A file that cannot be understood is set aside with a warning, not lost.
+    pub fn read(&self, boot: BootId) -> Memory {
+        let path = self.file();
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Memory::empty(boot),
+            Err(error) => {
+                tracing::warn!("{} cannot be read, so nothing is remembered: {error}", path.display());
+                return Memory::empty(boot);
+            }
+        };
+        match serde_json::from_str::<Document>(&text) {
+            Ok(document) if document.schema == SCHEMA && document.memory.boot == boot => document.memory,
+            // Another boot, or a later version's file: nothing in it means anything here.
+            Ok(_) => Memory::empty(boot),
+            Err(error) => {
+                set_aside(&path, &error);
+                Memory::empty(boot)
+            }
+        }
+    }
+
+    /// Replaces the memory as a whole: a crash leaves the old file or the new one. Needs the lock.
+    pub fn write(&self, _lock: &Lock, memory: &Memory) -> io::Result<()> {
+        let document = Document { schema: SCHEMA, memory: memory.clone() };
+        let text = serde_json::to_vec(&document).map_err(io::Error::other)?;
+        let new = self.folder.join(format!("{FILE}.new"));
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&new, self.file())
+    }
+}
+
+fn set_aside(path: &Path, error: &serde_json::Error) {
+    let aside = path.with_extension("json.broken");
+    match fs::rename(path, &aside) {
+        Ok(()) => tracing::warn!("{} is damaged ({error}); it is now {}", path.display(), aside.display()),
+        Err(_) => tracing::warn!("{} is damaged ({error}) and is not used", path.display()),
+    }
+}

@@ -1,0 +1,422 @@
+//! A look followed by reaping: hold every process, look again, decide again, and only then signal.
+
+use crate::catalog::Catalog;
+use crate::host::{Host, HostError, Pin};
+use crate::judge::{Judgement, Policy, Verdict};
+use crate::look::{Breadth, Falling, Look, look, newcomers};
+use crate::memory::Memory;
+use crate::process::{Pid, Process, ProcessTable, State};
+use crate::reap::{self, Effect, Ending, Escalation, Event, Signal, Timing};
+use crate::tree::{MemberRole, Roles, Tree};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// What came of one tree.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It was signalled; this is how it ended.
+    Ended(reap::Outcome),
+    /// Judged again on fresh facts it was no longer to be reaped; nothing was signalled.
+    SparedOnRecheck(String),
+    /// It could not be held, so nothing was signalled.
+    Failed(String),
+}
+
+impl Outcome {
+    /// Whether a person should know that this tree could not be reaped.
+    pub fn is_failure(&self) -> bool {
+        match self {
+            Outcome::Ended(ended) => matches!(ended.ending, Ending::Survived | Ending::Failed),
+            Outcome::SparedOnRecheck(_) => false,
+            Outcome::Failed(_) => true,
+        }
+    }
+}
+
+/// A tree that was to be reaped, and what came of it.
+#[derive(Clone, Debug)]
+pub struct Reaped {
+    /// The last judgement on it.
+    pub judgement: Judgement,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// Bytes of memory and swap that its processes had and that ended with them.
+    pub freed: Freed,
+}
+
+/// Memory given back, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Freed {
+    /// Resident memory.
+    pub rss: u64,
+    /// Swap.
+    pub swap: u64,
+}
+
+/// Everything that a sweep acts by.
+#[derive(Clone, Copy)]
+pub struct Rules<'a> {
+    /// Patterns.
+    pub catalog: &'a Catalog,
+    /// Settings of judging.
+    pub policy: &'a Policy,
+    /// Settings of reaping.
+    pub timing: Timing,
+}
+
+/// How often a tree that gains processes between hold and look is tried again.
+const ROUNDS: usize = 4;
+/// Exits come in bursts; waiting this long for more of them saves looks.
+const BURST: Duration = Duration::from_millis(3);
+
+/// Takes down the trees that `first` condemned. `stop` resolves when the caller wants to leave at once; until then
+/// running escalations are finished.
+pub async fn sweep<H: Host>(
+    host: &H,
+    rules: Rules<'_>,
+    memory: &Memory,
+    first: &Look,
+    stop: impl Future<Output = ()>,
+) -> Result<Vec<Reaped>, HostError>
+where
+    H::Pin: 'static,
+{
+    let mut held = Held { host, pins: HashMap::new() };
+    let mut reaped = Vec::new();
+    let mut candidates: Vec<Judgement> = first.plan.to_reap().cloned().collect();
+    let mut view = None;
+    for round in 0..ROUNDS {
+        candidates.retain(|judgement| match held.hold(&judgement.tree) {
+            Ok(()) => true,
+            Err(error) => {
+                let text = format!("cannot be held: {error}");
+                reaped.push(Reaped::without_signal(judgement.clone(), Outcome::Failed(text)));
+                false
+            }
+        });
+        if candidates.is_empty() {
+            break;
+        }
+        // What is read now is of the held processes, as long as no pin has ended afterwards.
+        let fresh = look(host, rules.catalog, rules.policy, memory, Breadth::Orphans)?;
+        let before = std::mem::take(&mut candidates);
+        let mut unsettled = false;
+        for old in before {
+            match recheck(&old, first, &fresh) {
+                Err(why) => reaped.push(Reaped::without_signal(old, Outcome::SparedOnRecheck(why))),
+                Ok(judgement) => {
+                    unsettled |= !held.holds_all_alive(&judgement.tree);
+                    candidates.push(judgement);
+                }
+            }
+        }
+        view = Some(fresh);
+        if !unsettled {
+            break;
+        }
+        if round + 1 == ROUNDS {
+            let (settled, changing) =
+                candidates.into_iter().partition(|candidate| held.holds_all_alive(&candidate.tree));
+            candidates = settled;
+            let text = "its processes kept changing while it was looked at";
+            let spare =
+                |judgement| Reaped::without_signal(judgement, Outcome::SparedOnRecheck(text.to_owned()));
+            reaped.extend(Vec::into_iter(changing).map(spare));
+        }
+    }
+    if let Some(view) = view.filter(|_| !candidates.is_empty()) {
+        reaped.extend(Fall::new(host, rules, held.pins, view, candidates).run(stop).await);
+    }
+    reaped.sort_by_key(|reaped| reaped.judgement.tree.root);
+    Ok(reaped)
+}
+
+/// The judgement on the same tree in a fresh look, or why it is left alone.
+fn recheck(old: &Judgement, first: &Look, fresh: &Look) -> Result<Judgement, String> {
+    let root = old.tree.root;
+    let same = match (first.table.get(root), fresh.table.get(root)) {
+        (Some(before), Some(now)) => before.id.same(&now.id),
+        _ => false,
+    };
+    if !same {
+        return Err("it ended by itself".to_owned());
+    }
+    match fresh.plan.of_root(root) {
+        Some(judgement) if judgement.verdict == Verdict::Reap => Ok(judgement.clone()),
+        Some(judgement) => Err(format!("looked at again: {}", judgement.reasons[0].text)),
+        None => Err("looked at again, it is no orphaned MCP server any more".to_owned()),
+    }
+}
+
+impl Reaped {
+    fn without_signal(judgement: Judgement, outcome: Outcome) -> Reaped {
+        Reaped { judgement, outcome, freed: Freed::default() }
+    }
+}
+
+/// Pins by number. The number is safe as a key: while a pin is held and has not ended, nobody else can have it.
+struct Held<'a, H: Host> {
+    host: &'a H,
+    pins: HashMap<Pid, Rc<H::Pin>>,
+}
+
+impl<H: Host> Held<'_, H> {
+    /// Holds every member. One that has ended needs no holding.
+    fn hold(&mut self, tree: &Tree) -> Result<(), HostError> {
+        for member in &tree.members {
+            let lost = self.pins.get(&member.pid).is_none_or(|pin| pin.has_ended());
+            if lost {
+                match self.host.pin(member.pid) {
+                    Ok(pin) => self.pins.insert(member.pid, Rc::new(pin)),
+                    Err(HostError::Ended) => self.pins.remove(&member.pid),
+                    Err(error) => return Err(error),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn holds_all_alive(&self, tree: &Tree) -> bool {
+        tree.members.iter().all(|member| self.pins.get(&member.pid).is_some_and(|pin| !pin.has_ended()))
+    }
+}
+
+/// Trees on their way down, all at once.
+struct Fall<'a, H: Host> {
+    host: &'a H,
+    rules: Rules<'a>,
+    pins: HashMap<Pid, Rc<H::Pin>>,
+    view: Look,
+    trees: Vec<Falls>,
+    began: Instant,
+    exits: (mpsc::UnboundedSender<Pid>, mpsc::UnboundedReceiver<Pid>),
+    tasks: tokio::task::LocalSet,
+}
+
+/// One tree on its way down.
+struct Falls {
+    judgement: Judgement,
+    escalation: Escalation,
+    wake: Option<Duration>,
+    wants_look: bool,
+    outcome: Option<reap::Outcome>,
+    memory: BTreeMap<Pid, crate::process::Memory>,
+}
+
+impl<'a, H: Host> Fall<'a, H>
+where
+    H::Pin: 'static,
+{
+    fn new(
+        host: &'a H,
+        rules: Rules<'a>,
+        pins: HashMap<Pid, Rc<H::Pin>>,
+        view: Look,
+        judgements: Vec<Judgement>,
+    ) -> Fall<'a, H> {
+        let trees = judgements
+            .into_iter()
+            .map(|judgement| Falls::new(judgement, &view.table, rules.timing))
+            .collect();
+        Fall {
+            host,
+            rules,
+            pins,
+            view,
+            trees,
+            began: Instant::now(),
+            exits: mpsc::unbounded_channel(),
+            tasks: tokio::task::LocalSet::new(),
+        }
+    }
+
+    async fn run(mut self, stop: impl Future<Output = ()>) -> Vec<Reaped> {
+        let tasks = std::mem::take(&mut self.tasks);
+        let watched: Vec<Pid> = self
+            .trees
+            .iter()
+            .flat_map(|tree| tree.judgement.tree.members.iter().map(|member| member.pid))
+            .collect();
+        for pid in watched {
+            self.watch(&tasks, pid);
+        }
+        tasks.run_until(self.drive(&tasks, stop)).await;
+        let now = self.now();
+        self.trees.into_iter().map(|tree| tree.conclude(now)).collect()
+    }
+
+    fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// Reports the end of a held process as an event.
+    fn watch(&self, tasks: &tokio::task::LocalSet, pid: Pid) {
+        if let Some(pin) = self.pins.get(&pid).cloned() {
+            let exits = self.exits.0.clone();
+            tasks.spawn_local(async move {
+                pin.ended().await;
+                // Nobody listens any more once the sweep is over.
+                let _ = exits.send(pid);
+            });
+        }
+    }
+
+    async fn drive(&mut self, tasks: &tokio::task::LocalSet, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        for at in 0..self.trees.len() {
+            self.step(at, Event::Tick);
+        }
+        loop {
+            self.look_for_newcomers(tasks);
+            let running = self.trees.iter().filter(|tree| tree.outcome.is_none());
+            let Some(wake) = running.map(|tree| tree.wake.unwrap_or_default()).min() else { return };
+            let mut ended = Vec::new();
+            tokio::select! {
+                pid = self.exits.1.recv() => ended.extend(pid),
+                () = sleep_until(self.began + wake) => {}
+                () = &mut stop => return,
+            }
+            if !ended.is_empty() {
+                sleep(BURST).await;
+                while let Ok(pid) = self.exits.1.try_recv() {
+                    ended.push(pid);
+                }
+            }
+            for pid in ended {
+                for at in 0..self.trees.len() {
+                    if self.trees[at].escalation.living().any(|id| id.pid == pid) {
+                        self.step(at, Event::Exited(pid));
+                    }
+                }
+            }
+            let now = self.now();
+            for at in 0..self.trees.len() {
+                if self.trees[at].wake.is_some_and(|wake| wake <= now) {
+                    self.step(at, Event::Tick);
+                }
+            }
+        }
+    }
+
+    /// One event, and what it asks for. A signal that fails is an event itself.
+    fn step(&mut self, at: usize, event: Event) {
+        let now = self.now();
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            for effect in self.trees[at].escalation.step(event, now) {
+                match effect {
+                    Effect::Signal(pid, signal) => events.extend(self.signal(at, pid, signal)),
+                    Effect::Look => self.trees[at].wants_look = true,
+                    Effect::WakeAt(time) => self.trees[at].wake = Some(time),
+                    Effect::Done(outcome) => self.trees[at].outcome = Some(outcome),
+                }
+            }
+        }
+    }
+
+    fn signal(&self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
+        let server = &self.trees[at].judgement.tree.name;
+        let pin = self.pins.get(&pid)?;
+        match pin.signal(signal) {
+            Ok(()) => {
+                tracing::debug!("{signal:?} to process {pid} of {server}");
+                None
+            }
+            // Its end comes as an event of its own.
+            Err(HostError::Ended) => None,
+            Err(error) => {
+                tracing::warn!("cannot signal process {pid} of {server}: {error}");
+                Some(Event::SignalFailed(pid, error.to_string()))
+            }
+        }
+    }
+
+    /// One look for all trees that want one.
+    fn look_for_newcomers(&mut self, tasks: &tokio::task::LocalSet) {
+        loop {
+            let wanting: Vec<usize> = (0..self.trees.len()).filter(|at| self.trees[*at].wants_look).collect();
+            if wanting.is_empty() {
+                return;
+            }
+            let falling: Vec<Falling<'_>> = (wanting.iter())
+                .map(|at| {
+                    let tree = &self.trees[*at];
+                    let alive = |pid: &Pid| self.pins.get(pid).is_some_and(|pin| !pin.has_ended());
+                    let living = tree.escalation.living().map(|id| id.pid).filter(alive).collect();
+                    Falling { tree: &tree.judgement.tree, living }
+                })
+                .collect();
+            let found = newcomers(self.host, self.rules.catalog, &self.view.table, &falling);
+            drop(falling);
+            let found = found.unwrap_or_else(|error| {
+                tracing::warn!("cannot look for late descendants: {error}");
+                vec![Vec::new(); wanting.len()]
+            });
+            for (at, processes) in wanting.into_iter().zip(found) {
+                self.trees[at].wants_look = false;
+                let members = processes.iter().filter_map(|process| self.admit(tasks, at, process)).collect();
+                self.step(at, Event::Looked(members));
+            }
+        }
+    }
+
+    /// Holds a newcomer. One that cannot be held, or has become another since, is left alone.
+    fn admit(&mut self, tasks: &tokio::task::LocalSet, at: usize, process: &Process) -> Option<reap::Member> {
+        let pid = process.pid();
+        if self.trees[at].escalation.living().any(|id| id.same(&process.id)) {
+            return None;
+        }
+        let pin = self.host.pin(pid).ok()?;
+        // Held now; looked at once more, the number must still mean the process that was found.
+        let mut table = self.host.list().ok()?;
+        self.host.read_details(&mut table, &[pid]);
+        let same = table.get(pid).is_some_and(|now| now.id.same(&process.id));
+        if !same || pin.has_ended() {
+            return None;
+        }
+        self.pins.insert(pid, Rc::new(pin));
+        self.watch(tasks, pid);
+        tracing::info!("process {pid} was started by {} on its way down", self.trees[at].judgement.tree.name);
+        let mut roles = Roles::default();
+        roles.add(process, self.rules.catalog);
+        let role = match roles.role(pid) {
+            Some(crate::catalog::Role::Browser) => MemberRole::Browser,
+            _ => MemberRole::Other,
+        };
+        Some(reap::Member { id: process.id, role, stopped: process.state == State::Stopped })
+    }
+}
+
+impl Falls {
+    fn new(judgement: Judgement, table: &ProcessTable, timing: Timing) -> Falls {
+        let processes =
+            || judgement.tree.members.iter().filter_map(|member| Some((member, table.get(member.pid)?)));
+        let members = processes()
+            .map(|(member, process)| reap::Member {
+                id: process.id,
+                role: member.role,
+                stopped: process.state == State::Stopped,
+            })
+            .collect();
+        let memory = processes()
+            .filter_map(|(member, process)| Some((member.pid, *process.details.memory.known()?)))
+            .collect();
+        let escalation = Escalation::new(members, timing);
+        Falls { judgement, escalation, wake: None, wants_look: false, outcome: None, memory }
+    }
+
+    fn conclude(mut self, now: Duration) -> Reaped {
+        let living: Vec<Pid> = self.escalation.living().map(|id| id.pid).collect();
+        let outcome = self.outcome.unwrap_or_else(|| self.escalation.abandon("interrupted", now));
+        let ended = self.memory.iter().filter(|(pid, _)| !living.contains(pid));
+        let mut freed = Freed::default();
+        for (_, memory) in ended {
+            freed.rss += memory.rss;
+            freed.swap += memory.swap;
+        }
+        Reaped { judgement: self.judgement, outcome: Outcome::Ended(outcome), freed }
+    }
+}

@@ -1,0 +1,61 @@
+//! Which browsers belong to automation, and which to the user.
+
+use crate::invocation::base_name;
+
+/// Options that only automation gives to a browser.
+const MARKS: [&str; 9] = [
+    "--remote-debugging-pipe",
+    "--remote-debugging-port",
+    "--enable-automation",
+    "--headless",
+    "-headless",
+    "--marionette",
+    "-marionette",
+    "-juggler-pipe",
+    "-juggler",
+];
+
+/// Directories that automation tools keep their profiles and browsers in.
+const PLACES: [&str; 10] = [
+    "/ms-playwright/",
+    "playwright_chromiumdev_profile-",
+    "playwright_firefoxdev_profile-",
+    "playwright_webkitdev_profile-",
+    "puppeteer_dev_chrome_profile-",
+    "puppeteer_dev_firefox_profile-",
+    "/chrome-devtools-mcp/",
+    "agent-browser-chrome-",
+    "/.cache/rod/",
+    "/ms-playwright-go/",
+];
+
+/// Browsers that are made for automation.
+const PROGRAMS: [&str; 5] =
+    ["chrome-headless-shell", "headless_shell", "camoufox", "camoufox-bin", "pw_run.sh"];
+
+/// Whether a browser's command line carries a mark of automation. Without any, it is the user's own.
+pub fn is_automated(arguments: &[String]) -> bool {
+    is_made_for_automation(arguments)
+        || words(arguments).any(|word| {
+            let flag = word.split('=').next().unwrap_or(word);
+            MARKS.contains(&flag) || PLACES.iter().any(|place| word.contains(place))
+        })
+}
+
+/// Whether it shows no window.
+pub fn is_headless(arguments: &[String]) -> bool {
+    is_made_for_automation(arguments)
+        || words(arguments)
+            .any(|word| word == "--headless" || word.starts_with("--headless=") || word == "-headless")
+}
+
+fn is_made_for_automation(arguments: &[String]) -> bool {
+    arguments.first().is_some_and(|program| {
+        PROGRAMS.contains(&base_name(program.split_whitespace().next().unwrap_or(program)))
+    })
+}
+
+/// Chromium rewrites its command line into one element, so every element is split once more.
+fn words(arguments: &[String]) -> impl Iterator<Item = &str> {
+    arguments.iter().flat_map(|argument| argument.split_whitespace())
+}
