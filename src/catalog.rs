@@ -64,7 +64,7 @@ impl Words {
 /// A pattern as it is written in TOML. Of the naming keys (`package` to `cmdline`) one must fit; every other key that
 /// is given must hold as well.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct PatternText {
     /// What people call it.
     pub name: String,
@@ -101,6 +101,9 @@ pub struct PatternText {
     /// A word among the arguments: `--mcp`.
     #[serde(default)]
     pub argument: Words,
+    /// Programs that are not meant, although a naming key fits.
+    #[serde(default)]
+    pub except_program: Words,
     /// `strong` (default) or `weak`.
     #[serde(default)]
     pub strength: Strength,
@@ -158,6 +161,7 @@ pub struct Pattern {
     pub listens: bool,
     subcommands: Vec<Vec<String>>,
     arguments: Vec<GlobMatcher>,
+    except: Vec<String>,
 }
 
 /// Why a pattern was refused.
@@ -182,9 +186,11 @@ pub struct Classified {
 }
 
 impl Classified {
-    /// Whether it is a wrapper around what it names.
+    /// Whether it is a wrapper around what it names. `bun run start` is one around a script of its package.
     pub fn is_wrapper(&self) -> bool {
-        !self.invocation.through.is_empty()
+        let invocation = &self.invocation;
+        let package_script = invocation.program == "bun" && !invocation.target.contains(['.', '/']);
+        !invocation.through.is_empty() || (invocation.kind == Kind::Script && package_script)
     }
 }
 
@@ -246,6 +252,9 @@ impl Catalog {
                 for word in words.as_slice() {
                     if !narrowed {
                         refuse_too_broad(word).map_err(fail)?;
+                        if role == Role::Server {
+                            refuse_interpreter(word).map_err(fail)?;
+                        }
                     }
                     if word.contains(['*', '?', '[', '{']) {
                         let glob = glob(word).map_err(fail)?;
@@ -275,6 +284,7 @@ impl Catalog {
                     .map(|words| words.split_whitespace().map(str::to_owned).collect())
                     .collect(),
                 arguments: arguments.map_err(fail)?,
+                except: text.except_program.as_slice().to_vec(),
                 name: text.name,
             });
         }
@@ -331,6 +341,9 @@ impl Catalog {
         for command in &invocation.commands {
             self.fields[PROGRAM].find(command, found);
             self.fields[PACKAGE].find(command, found);
+        }
+        if invocation.executable.contains('/') && invocation.executable != target {
+            self.fields[PATH].find(&invocation.executable, found);
         }
         match invocation.kind {
             Kind::Script => {
@@ -404,7 +417,7 @@ impl Pattern {
                 .arguments
                 .iter()
                 .any(|wanted| invocation.arguments.iter().any(|word| wanted.is_match(word)));
-        subcommand && argument
+        subcommand && argument && !self.except.contains(&invocation.program)
     }
 }
 
@@ -440,6 +453,30 @@ pub(crate) fn refuse_too_broad(word: &str) -> Result<(), String> {
     let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count();
     if letters == 0 {
         return Err(format!("`{word}` matches everything; write at least a part of a name"));
+    }
+    Ok(())
+}
+
+/// A server pattern must not name an interpreter or a shell: it would name every program that is written in it.
+fn refuse_interpreter(word: &str) -> Result<(), String> {
+    const LANGUAGES: [(&str, &str); 9] = [
+        ("node", "Node.js"),
+        ("nodejs", "Node.js"),
+        ("bun", "Bun"),
+        ("deno", "Deno"),
+        ("python", "Python"),
+        ("python3", "Python"),
+        ("ruby", "Ruby"),
+        ("java", "Java"),
+        ("php", "PHP"),
+    ];
+    if let Some((_, language)) = LANGUAGES.iter().find(|(name, _)| *name == word) {
+        return Err(format!(
+            "`{word}` would name every {language} program; name its script, module or package"
+        ));
+    }
+    if ["sh", "bash", "dash", "zsh", "fish", "ksh"].contains(&word) {
+        return Err(format!("`{word}` would name every shell; name what it runs"));
     }
     Ok(())
 }

@@ -42,5 +42,7 @@ pub mod reap;
 pub mod report;
 pub mod state;
 pub mod sweep;
+#[cfg(test)]
+mod testing;
 pub mod tree;
 pub mod words;

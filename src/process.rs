@@ -237,6 +237,8 @@ pub struct Process {
     pub state: State,
     /// A thread of the kernel, not a program.
     pub kernel: bool,
+    /// Processor time that it has used.
+    pub cpu: Duration,
     /// Arguments, the program first; lossy UTF-8. Empty when the process has cleared them.
     pub command: Fact<Vec<String>>,
     /// Read for candidates only.

@@ -1,1 +1,209 @@
+use super::*;
+use crate::config::Sources;
 
+fn shipped() -> Catalog {
+    crate::config::load(&Sources::default()).expect("the shipped configuration is good").catalog
+}
+
+fn role(catalog: &Catalog, line: &str) -> Option<(Role, Strength, String)> {
+    let words: Vec<String> = shell_words::split(line).unwrap_or_default();
+    let found = catalog.classify_invocation(Invocation::of_line(line)?, &words)?;
+    let pattern = catalog.pattern(found.pattern?);
+    Some((pattern.role, pattern.strength, catalog.display_name(&found)))
+}
+
+#[test]
+fn servers_of_the_reports_are_known_by_name() {
+    let catalog = shipped();
+    let rows = [
+        ("npm exec @upstash/context7-mcp@latest", "context7"),
+        ("node /h/.npm/_npx/1/node_modules/.bin/context7-mcp", "context7"),
+        ("sh -c context7-mcp", "context7"),
+        ("npm exec mysql-mcp-server", "mysql"),
+        ("node /h/.npm/_npx/1/node_modules/.bin/mysql-mcp-server", "mysql"),
+        ("npm exec mongodb-mcp-server@latest", "mongodb"),
+        ("npm exec @playwright/mcp@latest --browser firefox", "playwright"),
+        ("node /h/.npm/_npx/1/node_modules/.bin/mcp-server-playwright", "playwright"),
+        ("npm exec chrome-devtools-mcp@latest", "chrome-devtools"),
+        ("uv tool uvx --python 3.13 --from chroma-mcp==0.2.6 chroma-mcp --client-type persistent", "chroma"),
+        ("/u/bin/python /u/bin/conport-mcp --mode stdio", "conport"),
+        ("serena start-mcp-server --context claude-code --project-from-cwd", "serena"),
+        ("uvx --from git+https://github.com/oraios/serena serena start-mcp-server", "serena"),
+        ("docker run -i --rm -e T ghcr.io/github/github-mcp-server", "github"),
+        ("docker run -i --rm mcp/time", "mcp/time"),
+        ("npm exec mcp-remote https://x", "mcp-remote"),
+        ("/opt/homebrew/bin/claude mcp serve", "claude"),
+        ("openclaw mcp serve", "openclaw"),
+        ("codex mcp-server", "codex"),
+        ("SkyComputerUseClient mcp", "computer-use"),
+        ("node /x/bin/lark-mcp mcp -a 1", "lark"),
+        ("node /x/bin/codegraph serve --mcp", "codegraph"),
+        ("likec4 mcp --stdio docs", "likec4"),
+        ("trace-mcp serve", "trace-mcp"),
+        ("npm exec xcodebuildmcp@latest mcp", "xcodebuild"),
+        ("pnpm exec gitnexus mcp", "gitnexus"),
+        ("node ./node_modules/.bin/../gitnexus/dist/cli/index.js mcp", "gitnexus"),
+        ("idalib-mcp --stdio", "ida-pro"),
+        ("node /x/a4d-mcp-wrapper.js @salesforce/mcp@latest --orgs x", "salesforce"),
+        ("/h/.pencil/mcp/cursor/out/mcp-server-darwin-arm64 --agent cursorIDE", "pencil"),
+        ("php /Applications/Herd.app/Contents/Resources/herd-mcp.phar", "herd"),
+        ("bun run --cwd /h/.claude/plugins/telegram/0.0.5 --shell=bun --silent start", "claude-plugin"),
+        ("npm exec mcp-postgres-full-access postgresql://x", "postgres"),
+        // By structure alone
+        ("node /x/mcp-server.cjs", "mcp-server.cjs"),
+        ("node /x/dist/mcp-server-stdio.js", "mcp-server-stdio.js"),
+        ("sh -c 'cd /path && python3 -m mcp_server.server --transport stdio'", "mcp_server.server"),
+        ("python3 -m mcp_server_fetch", "mcp_server_fetch"),
+        ("/usr/bin/fff-mcp", "fff-mcp"),
+        ("uvx acme-mcp-server", "acme-mcp-server"),
+        (
+            "node /u/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
+            "@modelcontextprotocol/server-everything",
+        ),
+        ("python apple_mail_mcp.py", "apple_mail_mcp.py"),
+        ("npm exec @acme/billing-mcp", "@acme/billing-mcp"),
+    ];
+    for (line, name) in rows {
+        let found = role(&catalog, line).unwrap_or_else(|| panic!("{line:?} is nothing"));
+        assert_eq!((found.0, found.1, found.2.as_str()), (Role::Server, Strength::Strong, name), "{line:?}");
+    }
+}
+
+#[test]
+fn what_is_merely_likely_is_weak() {
+    let catalog = shipped();
+    for line in [
+        "acme mcp",
+        "acme mcp serve",
+        "node /x/acme.js --mcp",
+        "node /src/foo-mcp/dist/index.js",
+        "bash /x/mcp-server.sh",
+    ] {
+        let found = role(&catalog, line).unwrap_or_else(|| panic!("{line:?} is nothing"));
+        assert_eq!((found.0, found.1), (Role::Server, Strength::Weak), "{line:?}");
+    }
+}
+
+#[test]
+fn false_friends_are_nothing() {
+    let catalog = shipped();
+    let lines = [
+        "python3 /home/u/my-mcp-server/train.py",
+        "vim /home/u/mcp-server-notes/README.md",
+        "grep mcp",
+        "grep -r mcp-server /src",
+        "tail -f mcp.log",
+        "git clone https://github.com/acme/mcp-server",
+        "less mcp-server.js",
+        "node /x/pyright-langserver.js --stdio",
+        "foo --stdio",
+        "npm install mcp-server-git",
+        "cargo build -p foo-mcp",
+        "pytest tests/test_mcp_server.py",
+        "python -m pytest tests/test_mcp_server.py",
+        "node --test mcp-server.test.js",
+        "sh -c 'vite & npx -y foo-mcp; wait'",
+        "ssh host foo-mcp",
+        "postgres",
+        "sleep 1000",
+        "node",
+        "python3",
+    ];
+    for line in lines {
+        let found = role(&catalog, line).filter(|found| found.0 == Role::Server);
+        assert!(found.is_none(), "{line:?} is {found:?}");
+    }
+}
+
+#[test]
+fn clients_hosts_helpers_and_browsers() {
+    let catalog = shipped();
+    let rows = [
+        ("claude", Role::Client),
+        ("claude --dangerously-skip-permissions", Role::Client),
+        ("claude mcp list", Role::Client),
+        ("claude -p --output-format stream-json", Role::Client),
+        ("/h/.local/share/claude/versions/2.1.201 --bg-spare /tmp/x.sock", Role::Client),
+        ("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js", Role::Client),
+        ("/Applications/Claude.app/Contents/MacOS/Claude", Role::Client),
+        ("codex app-server --analytics-default-enabled", Role::Client),
+        ("opencode serve", Role::Client),
+        ("npx opencode-ai", Role::Client),
+        ("/usr/share/code/code --type=utility", Role::Client),
+        (
+            "/h/.vscode-server/bin/abc/node /h/.vscode-server/bin/abc/out/bootstrap-fork --type=extensionHost",
+            Role::Client,
+        ),
+        ("cursor-agent", Role::Client),
+        ("npx @modelcontextprotocol/inspector", Role::Client),
+        ("tmux new -s x", Role::Host),
+        ("tmux: server", Role::Host),
+        ("PM2 v5.3.0: God Daemon (/h/.pm2)", Role::Host),
+        ("cron -f", Role::Host),
+        ("sshd: u@pts/1", Role::Host),
+        ("npx -y supergateway --stdio foo-mcp --port 8000", Role::Host),
+        ("docker mcp gateway run", Role::Host),
+        ("python -m uvicorn app:app", Role::Host),
+        (
+            "node /x/chrome-devtools-mcp/build/src/telemetry/watchdog/main.js --parent-pid=7 --app-version=1",
+            Role::Helper,
+        ),
+        ("/h/.serena/language_servers/static/Kotlin/jre/bin/java -jar x", Role::Helper),
+        ("/usr/bin/chromium --headless=new", Role::Browser),
+        ("/opt/google/chrome/chrome --type=renderer", Role::Browser),
+        ("make -s crystaldba/postgres-mcp-pro", Role::Launcher),
+    ];
+    for (line, wanted) in rows {
+        assert_eq!(role(&catalog, line).map(|found| found.0), Some(wanted), "{line:?}");
+    }
+}
+
+#[test]
+fn a_wrapper_of_something_unknown_is_a_launcher() {
+    let catalog = shipped();
+    for line in ["npx -y cowsay", "sh -c 'cowsay'", "env A=1 cowsay", "uvx ruff"] {
+        let found = catalog.classify_invocation(Invocation::of_line(line).unwrap(), &[]);
+        assert_eq!(found.map(|found| found.role), Some(Role::Launcher), "{line:?}");
+    }
+}
+
+fn compile(text: PatternText) -> Result<Catalog, PatternError> {
+    Catalog::compile([(Role::Server, true, text)])
+}
+
+fn named(name: &str) -> PatternText {
+    PatternText { name: name.to_owned(), stdio: true, ..PatternText::default() }
+}
+
+#[test]
+fn bad_patterns_say_what_is_wrong() {
+    let one = |word: &str| Words::One(word.to_owned());
+    let rows = [
+        (named("x"), "names nothing"),
+        (PatternText { package: one("*"), ..named("x") }, "matches everything"),
+        (PatternText { package: one(""), ..named("x") }, "matches everything"),
+        (PatternText { path: one("**"), ..named("x") }, "matches everything"),
+        (PatternText { cmdline: Some(String::new()), ..named("x") }, "matches everything"),
+        (PatternText { cmdline: Some(".*".to_owned()), ..named("x") }, "matches everything"),
+        (PatternText { cmdline: Some("(".to_owned()), ..named("x") }, "no regular expression"),
+        (PatternText { script: one("a[b-mcp"), ..named("x") }, "no glob"),
+    ];
+    for (text, problem) in rows {
+        let error = compile(text.clone()).expect_err(&format!("{text:?}")).to_string();
+        assert!(error.contains(problem) && error.contains("\"x\""), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn a_users_pattern_may_match_the_whole_line_and_name_a_package_everywhere() {
+    let text = PatternText { cmdline: Some("inbox_server".to_owned()), ..named("inbox") };
+    let catalog = compile(text).unwrap();
+    assert_eq!(role(&catalog, "python3 /x/inbox_server.py").map(|found| found.2), Some("inbox".to_owned()));
+    let text = PatternText { package: Words::One("@acme/billing-mcp".to_owned()), ..named("billing") };
+    let catalog = compile(text).unwrap();
+    for line in
+        ["npx -y @acme/billing-mcp@2", "sh -c billing-mcp", "node /h/_npx/1/node_modules/.bin/billing-mcp"]
+    {
+        assert_eq!(role(&catalog, line).map(|found| found.2), Some("billing".to_owned()), "{line}");
+    }
+}

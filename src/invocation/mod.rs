@@ -39,6 +39,8 @@ pub enum Kind {
 pub struct Invocation {
     /// The program in front, without its directory: `node`, `npm`, `mcp-server-git`.
     pub program: String,
+    /// The same with its directory, as it is written.
+    pub executable: String,
     /// In what form the target is run.
     pub kind: Kind,
     /// Script path, module, package, image or program path.
@@ -69,10 +71,15 @@ impl Invocation {
         let words: Vec<String> = match arguments {
             [] => return None,
             [title] if title.contains(char::is_whitespace) => split_title(title),
+            // A program that rewrote only its name: `["npm exec foo", "--stdio"]`. A path may hold blanks.
+            [title, rest @ ..] if title.contains(char::is_whitespace) && !title.contains('/') => {
+                split_title(title).into_iter().chain(rest.iter().cloned()).collect()
+            }
             _ => arguments.to_vec(),
         };
         let mut found = resolve(&words, 0)?;
         found.program = paths::program_name(words.first()?);
+        found.executable = words.first()?.clone();
         Some(found)
     }
 
@@ -140,6 +147,7 @@ impl Invocation {
     fn new(kind: Kind, target: &str, arguments: &[String]) -> Invocation {
         Invocation {
             program: String::new(),
+            executable: String::new(),
             kind,
             target: target.to_owned(),
             packages: Vec::new(),

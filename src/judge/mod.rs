@@ -60,6 +60,8 @@ pub enum Code {
     InUse,
     /// A fact that the verdict needs was denied.
     Unreadable,
+    /// Somebody's work runs below it.
+    Work,
     /// A live browser is below it.
     Browser,
     /// Not orphaned for long enough, or not confirmed.
@@ -86,6 +88,7 @@ impl Code {
             Code::NotStdio => "not-stdio",
             Code::InUse => "in-use",
             Code::Unreadable => "unreadable",
+            Code::Work => "work",
             Code::Browser => "browser",
             Code::Young => "young",
             Code::OverBudget => "over-budget",

@@ -36,7 +36,7 @@ pub struct Policy {
 
 /// A `[[spare]]` rule as it is written. Every key that is given must hold, for one process between root and server.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct SpareText {
     /// What people call it.
     pub name: String,

@@ -1,6 +1,6 @@
 //! The rules, in the order in which they decide. Each answers for one tree, in words.
 //!
-//! The full order of the design has more of them (`listening`, `work`, `active`, `respawning`, `unkillable`); they come
+//! The full order of the design has more of them (`listening`, `active`, `respawning`, `unkillable`); they come
 //! with the evidence that they need, at the places marked below.
 
 use super::lifeline::{Lifeline, stdout_problem};
@@ -24,7 +24,7 @@ use Says::{Holds, No};
 
 type Rule = (Code, fn(&Case<'_>) -> Says);
 
-const RULES: [Rule; 14] = [
+const RULES: [Rule; 15] = [
     (Code::Owned, owned),
     (Code::Foreign, foreign),
     (Code::Protected, protected),
@@ -34,7 +34,7 @@ const RULES: [Rule; 14] = [
     (Code::InUse, in_use),
     // `listening` stands here.
     (Code::Unreadable, unreadable),
-    // `work` stands here.
+    (Code::Work, work),
     (Code::Browser, browser),
     // `active` stands here.
     (Code::Young, young),
@@ -251,6 +251,11 @@ fn foreign(case: &Case<'_>) -> Says {
 }
 
 fn protected(case: &Case<'_>) -> Says {
+    let observer = case.scene.table.observer.pid;
+    let own_line = case.scene.table.ancestors(observer);
+    if own_line.iter().chain([&observer]).any(|pid| case.tree.contains(*pid)) {
+        return Holds(Verdict::Spare, "orphand itself was started from it".to_owned());
+    }
     for process in case.chain() {
         if process.details.marks.known().is_some_and(|marks| marks.orphand.as_deref() == Some("keep")) {
             return Holds(
@@ -282,9 +287,15 @@ fn managed(case: &Case<'_>) -> Says {
 }
 
 fn contains_client(case: &Case<'_>) -> Says {
-    match case.tree.members_of(MemberRole::Client).next() {
-        Some(pid) => Holds(Verdict::Report, format!("the client {} lives below it", case.describe(pid))),
-        None => No("no client lives below it".to_owned()),
+    if let Some(pid) = case.tree.members_of(MemberRole::Client).next() {
+        return Holds(Verdict::Report, format!("the client {} lives below it", case.describe(pid)));
+    }
+    let members = case.tree.members.iter().map(|member| member.pid);
+    match members.into_iter().find(|pid| case.scene.roles.role(*pid) == Some(Role::Host)) {
+        Some(pid) => {
+            Holds(Verdict::Report, format!("{} lives below it, and owns what it starts", case.describe(pid)))
+        }
+        None => No("no client or host lives below it".to_owned()),
     }
 }
 
@@ -368,6 +379,26 @@ fn unreadable(case: &Case<'_>) -> Says {
     );
     Holds(Verdict::Report, text)
 }
+
+/// A shell's training run below a terminal server is somebody's work, for ever. Until samples of disk and network tell
+/// more, processor time is the evidence.
+fn work(case: &Case<'_>) -> Says {
+    let others = case.tree.members_of(MemberRole::Other).filter_map(|pid| case.scene.table.get(pid));
+    match others.into_iter().find(|process| process.cpu >= WORK) {
+        Some(process) => {
+            let used = duration(process.cpu);
+            let text = format!(
+                "{} below it is no part of a server and has used {used} of processor time",
+                case.describe(process.pid())
+            );
+            Holds(Verdict::Report, text)
+        }
+        None => No("nothing below it works on something of its own".to_owned()),
+    }
+}
+
+/// Whoever used more than this works; a worker that only waits uses less.
+const WORK: Duration = Duration::from_secs(1);
 
 fn browser(case: &Case<'_>) -> Says {
     let browsers: Vec<&Process> =

@@ -129,7 +129,8 @@ pub fn trees(table: &ProcessTable, roles: &Roles, catalog: &Catalog, adopters: &
     let scene = Scene { table, roles, catalog, adopters };
     let mut chains: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();
     for process in table.iter().filter(|process| scene.is_seed(process)) {
-        let chain = scene.climb(process);
+        let mut chain = scene.climb(process);
+        scene.descend(&mut chain);
         let known = chains.entry(chain[0]).or_default();
         if chain.len() > known.len() {
             *known = chain;
@@ -175,6 +176,23 @@ impl Scene<'_> {
         chain
     }
 
+    /// Extends a chain that ends in a wrapper by what it launched: its only child, whatever that is called. `bun run` of
+    /// a plugin names it; the `bun server.ts` below is the server.
+    fn descend(&self, chain: &mut Vec<Pid>) {
+        while let Some(last) = chain.last().copied() {
+            let wraps =
+                self.roles.get(last).is_some_and(|known| known.role == Role::Launcher || known.is_wrapper());
+            let mut below = self.table.living_children(last).map(Process::pid);
+            let (true, Some(only), None) = (wraps, below.next(), below.next()) else { return };
+            let own_role =
+                self.roles.role(only).is_some_and(|role| !matches!(role, Role::Server | Role::Launcher));
+            if own_role || chain.contains(&only) {
+                return;
+            }
+            chain.push(only);
+        }
+    }
+
     /// Whether `parent` only hands its stdio down to the chain below it. It must have no other living child: a shell
     /// that runs something beside the server has a life of its own.
     fn is_launcher_of(&self, parent: &Process, server: &Process) -> bool {
@@ -194,11 +212,13 @@ impl Scene<'_> {
 
     fn tree(&self, chain: Vec<Pid>) -> Option<Tree> {
         let (root, server) = (*chain.first()?, *chain.last()?);
-        let classified = self.roles.get(server)?;
+        // The innermost that names the server: a wrapper may have launched something without a name.
+        let named = chain.iter().rev().filter_map(|pid| self.roles.get(*pid));
+        let classified = named.into_iter().find(|known| known.role == Role::Server)?;
         let enter = |process: &Process| {
+            let owner = process.parent.and_then(|parent| self.roles.role(parent));
             let below_client =
-                process.parent.is_some_and(|parent| self.roles.role(parent) == Some(Role::Client))
-                    && !chain.contains(&process.pid());
+                matches!(owner, Some(Role::Client | Role::Host)) && !chain.contains(&process.pid());
             process.state != State::Zombie
                 && !below_client
                 && !is_users_browser(self.table, self.roles, process)

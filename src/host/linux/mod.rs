@@ -22,6 +22,7 @@ use std::time::Duration;
 pub struct Linux {
     proc: OwnedFd,
     boot: BootId,
+    ticks_per_second: u64,
     observer: Observer,
 }
 
@@ -58,7 +59,8 @@ impl Linux {
             net_namespace: place.inode("self/ns/net"),
             wsl: release.contains("microsoft") || release.contains("wsl"),
         };
-        Ok(Linux { proc, boot, observer })
+        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+        Ok(Linux { proc, boot, ticks_per_second, observer })
     }
 
     fn place(&self) -> Place<'_> {
@@ -92,6 +94,9 @@ impl Linux {
                 _ => State::Alive,
             },
             kernel: stat.flags & KERNEL_THREAD != 0,
+            cpu: Duration::from_millis(
+                (stat.utime + stat.stime).saturating_mul(1000) / self.ticks_per_second,
+            ),
             command: Fact::Unread,
             details: Details::default(),
         })
@@ -117,8 +122,7 @@ impl Host for Linux {
             let mut buffer = [0_u8; 2048];
             part.iter().filter_map(|pid| self.stat(*pid, &mut buffer)).collect()
         });
-        let ticks = rustix::param::clock_ticks_per_second();
-        Ok(ProcessTable::new(self.boot, since_boot, ticks, self.observer.clone(), processes))
+        Ok(ProcessTable::new(self.boot, since_boot, self.ticks_per_second, self.observer.clone(), processes))
     }
 
     fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]) {

@@ -1,0 +1,286 @@
+//! Process tables without processes, for the tests of tree and judge.
+
+use crate::catalog::Catalog;
+use crate::config::{Settings, Sources, load};
+use crate::judge::{Judgement, Plan, Scene, judge};
+use crate::memory::Memory;
+use crate::process::{
+    BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Observer, Pid, Process, ProcessId,
+    ProcessTable, State, Users,
+};
+use crate::tree::{Adopters, Roles, Tree, trees};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Inode of the PID namespace that the test looks from.
+pub const OWN_NAMESPACE: u64 = 4_026_531_836;
+/// Seconds since boot at which the look is taken.
+pub const NOW: u64 = 100_000;
+/// The user of everything, unless said otherwise.
+pub const USER: u32 = 1000;
+
+pub fn pid(number: i32) -> Pid {
+    Pid::new(number).expect("a positive number")
+}
+
+/// A table that is being written.
+pub struct Table {
+    processes: Vec<Process>,
+    observer: Observer,
+    memory: Vec<(i32, u64, Option<u64>)>,
+    set: Vec<String>,
+    config: Option<String>,
+}
+
+impl Table {
+    /// A machine with systemd as PID 1, looked at by root.
+    pub fn new() -> Table {
+        let observer = Observer {
+            pid: pid(99_999),
+            uid: 0,
+            machine: true,
+            pid_namespace: Some(OWN_NAMESPACE),
+            net_namespace: Some(1),
+            wsl: false,
+        };
+        let set = vec!["orphan.min_age=0s".to_owned(), "orphan.confirm=0s".to_owned()];
+        let mut table = Table { processes: Vec::new(), observer, memory: Vec::new(), set, config: None };
+        table.add(1, 0, "/sbin/init").user(0).stdin(Descriptor::Null);
+        table
+    }
+
+    /// A process of an hour, of the usual user, with a pipe of its own as stdin and stdout whose far end is hung up.
+    pub fn add(&mut self, number: i32, parent: i32, line: &str) -> Writing<'_> {
+        let words = shell_words::split(line).expect("a readable line");
+        let inode = 10_000 + number as u64 * 10;
+        let process = Process {
+            id: ProcessId {
+                pid: pid(number),
+                start_ticks: (NOW - 3600) * 100,
+                unique: None,
+                boot: BootId(7),
+            },
+            parent: Pid::new(parent),
+            state: State::Alive,
+            kernel: false,
+            cpu: Duration::ZERO,
+            command: Fact::Known(words),
+            details: Details {
+                users: Fact::Known(Users { real: USER, effective: USER }),
+                pid_namespace: Fact::Known(OWN_NAMESPACE),
+                net_namespace: Fact::Known(1),
+                stdio: [
+                    Fact::Known(Descriptor::Pipe(inode)),
+                    Fact::Known(Descriptor::Pipe(inode + 1)),
+                    Fact::Known(Descriptor::Null),
+                ],
+                far_end: Fact::Known(FarEnd::HungUp),
+                marks: Fact::Known(Marks::default()),
+                cgroup: Fact::Known("/user.slice".to_owned()),
+                memory: Fact::Absent,
+            },
+        };
+        self.processes.push(process);
+        Writing { process: self.processes.last_mut().expect("just pushed") }
+    }
+
+    pub fn process(&mut self, number: i32) -> Writing<'_> {
+        let process = self.processes.iter_mut().find(|process| process.pid() == pid(number));
+        Writing { process: process.expect("it was added") }
+    }
+
+    pub fn remove(&mut self, number: i32) {
+        self.processes.retain(|process| process.pid() != pid(number));
+    }
+
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    pub fn shuffle(&mut self, by: usize) {
+        let length = self.processes.len();
+        self.processes.rotate_left(by % length);
+        if by % 2 == 1 {
+            self.processes.reverse();
+        }
+    }
+
+    /// Looks as a plain user.
+    pub fn as_user(&mut self, uid: u32) -> &mut Table {
+        (self.observer.uid, self.observer.machine) = (uid, false);
+        self
+    }
+
+    /// Looks from this process.
+    pub fn observer_is(&mut self, number: i32) -> &mut Table {
+        self.observer.pid = pid(number);
+        self
+    }
+
+    pub fn wsl(&mut self) -> &mut Table {
+        self.observer.wsl = true;
+        self
+    }
+
+    pub fn set(&mut self, assignment: &str) -> &mut Table {
+        self.set.push(assignment.to_owned());
+        self
+    }
+
+    pub fn config(&mut self, text: &str) -> &mut Table {
+        self.config = Some(text.to_owned());
+        self
+    }
+
+    /// Earlier looks saw this root orphaned so many seconds ago, and hung up since.
+    pub fn remember(&mut self, root: i32, seen: u64, hung_up: Option<u64>) -> &mut Table {
+        self.memory.push((root, seen, hung_up));
+        self
+    }
+
+    /// Settings of this table. Compiling the catalog takes time, so each configuration is loaded once.
+    pub fn settings(&self) -> Arc<Settings> {
+        static LOADED: Mutex<BTreeMap<String, Arc<Settings>>> = Mutex::new(BTreeMap::new());
+        let key = format!("{:?} {:?}", self.set, self.config);
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.entry(key).or_insert_with(|| Arc::new(self.load())).clone()
+    }
+
+    fn load(&self) -> Settings {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut sources = Sources { set: self.set.clone(), ..Sources::default() };
+        if let Some(text) = &self.config {
+            let path = folder.path().join("test.toml");
+            std::fs::write(&path, text).expect("written");
+            sources.explicit = Some(path);
+        }
+        load(&sources).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub fn table(&self) -> ProcessTable {
+        let since_boot = Duration::from_secs(NOW);
+        ProcessTable::new(BootId(7), since_boot, 100, self.observer.clone(), self.processes.clone())
+    }
+
+    pub fn memory(&self, table: &ProcessTable) -> Memory {
+        let mut memory = Memory::empty(BootId(7));
+        let mut times: Vec<u64> =
+            self.memory.iter().flat_map(|(_, seen, hung_up)| [*seen, hung_up.unwrap_or(0)]).collect();
+        times.sort_unstable();
+        for ago in times.into_iter().rev() {
+            let seen =
+                self.memory.iter().filter(|(_, seen, _)| *seen >= ago).filter_map(|(root, _, hung_up)| {
+                    Some((table.get(pid(*root))?.id, hung_up.is_some_and(|since| since >= ago)))
+                });
+            memory = memory.after(Duration::from_secs(NOW - ago), seen.collect::<Vec<_>>());
+        }
+        memory
+    }
+
+    pub fn trees(&self) -> Vec<Tree> {
+        let settings = self.settings();
+        let table = self.table();
+        let (_, found) = seen(&table, &settings.catalog);
+        found
+    }
+
+    pub fn judge(&self) -> Plan {
+        self.judge_with(&self.settings())
+    }
+
+    pub fn judge_with(&self, settings: &Settings) -> Plan {
+        let table = self.table();
+        let (roles, found) = seen(&table, &settings.catalog);
+        let memory = self.memory(&table);
+        let scene = Scene {
+            table: &table,
+            roles: &roles,
+            catalog: &settings.catalog,
+            policy: &settings.policy,
+            memory: &memory,
+        };
+        judge(scene, found)
+    }
+
+    /// Verdict and code of the tree with this root.
+    pub fn verdict(&self, root: i32) -> (&'static str, &'static str) {
+        let plan = self.judge();
+        let judgement = judgement(&plan, root);
+        (judgement.verdict.word(), judgement.code().word())
+    }
+}
+
+pub fn judgement(plan: &Plan, root: i32) -> &Judgement {
+    let roots: Vec<Pid> = plan.judgements.iter().map(|judgement| judgement.tree.root).collect();
+    plan.of_root(pid(root)).unwrap_or_else(|| panic!("no tree at {root}, only at {roots:?}"))
+}
+
+fn seen(table: &ProcessTable, catalog: &Catalog) -> (Roles, Vec<Tree>) {
+    let roles = Roles::of(table, catalog);
+    let adopters = Adopters::of(table, &roles);
+    let found = trees(table, &roles, catalog, &adopters);
+    (roles, found)
+}
+
+/// A process that is being written.
+pub struct Writing<'a> {
+    pub process: &'a mut Process,
+}
+
+impl Writing<'_> {
+    pub fn user(self, uid: u32) -> Self {
+        self.process.details.users = Fact::Known(Users { real: uid, effective: uid });
+        self
+    }
+
+    pub fn stdin(self, descriptor: Descriptor) -> Self {
+        self.process.details.stdio[0] = Fact::Known(descriptor);
+        self
+    }
+
+    pub fn stdout(self, descriptor: Descriptor) -> Self {
+        self.process.details.stdio[1] = Fact::Known(descriptor);
+        self
+    }
+
+    /// The same stdin and stdout as another process.
+    pub fn stdio_of(self, other: i32) -> Self {
+        let inode = 10_000 + other as u64 * 10;
+        self.stdin(Descriptor::Pipe(inode)).stdout(Descriptor::Pipe(inode + 1))
+    }
+
+    /// Held by these, everyone searched.
+    pub fn held_by(self, holders: &[i32]) -> Self {
+        let pids = holders.iter().map(|number| pid(*number)).collect();
+        self.far_end(FarEnd::Open(Some(Holders { pids, complete: true })))
+    }
+
+    pub fn far_end(self, far_end: FarEnd) -> Self {
+        self.process.details.far_end = Fact::Known(far_end);
+        self
+    }
+
+    pub fn age(self, seconds: u64) -> Self {
+        self.process.id.start_ticks = (NOW - seconds) * 100;
+        self
+    }
+
+    pub fn cpu(self, seconds: u64) -> Self {
+        self.process.cpu = Duration::from_secs(seconds);
+        self
+    }
+
+    pub fn zombie(self) -> Self {
+        self.process.state = State::Zombie;
+        self
+    }
+
+    pub fn marks(self, orphand: Option<&str>, systemd_exec_pid: Option<&str>) -> Self {
+        self.process.details.marks = Fact::Known(Marks {
+            orphand: orphand.map(str::to_owned),
+            systemd_exec_pid: systemd_exec_pid.map(str::to_owned),
+        });
+        self
+    }
+}
