@@ -22,17 +22,44 @@ pub struct Cli {
 #[derive(Args, Debug)]
 pub struct Global {
     /// Read this configuration file too; it wins over the others
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Set one value, for example orphan.min_age=5m; may be given more than once
-    #[arg(long, value_name = "KEY=VALUE", global = true)]
+    #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// How much to say on stderr
-    #[arg(long, value_name = "LEVEL", global = true, default_value = "info")]
-    pub log: Level,
+    #[arg(long, value_name = "LEVEL")]
+    pub log: Option<Level>,
     /// When to use colour
-    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
-    pub color: Color,
+    #[arg(long, value_name = "WHEN")]
+    pub color: Option<Color>,
+}
+
+impl Cli {
+    /// The options of every command, from before and after the verb together.
+    ///
+    /// clap's own global options would drop what stands before the verb when the same option stands behind it: of
+    /// `--set mode=observe sweep --set reap.grace=20s` only the grace period would be left.
+    pub fn global(&self) -> Global {
+        let (before, after) = (&self.global, self.command.global());
+        Global {
+            config: after.config.clone().or_else(|| before.config.clone()),
+            set: before.set.iter().chain(&after.set).cloned().collect(),
+            log: after.log.or(before.log),
+            color: after.color.or(before.color),
+        }
+    }
+}
+
+impl Command {
+    fn global(&self) -> &Global {
+        match self {
+            Command::Scan(options) => &options.global,
+            Command::Explain(options) => &options.global,
+            Command::Sweep(options) => &options.global,
+            Command::Config(Config::Show(global) | Config::Check(global) | Config::Default(global)) => global,
+        }
+    }
 }
 
 /// How much to say.
@@ -84,6 +111,9 @@ pub struct Scan {
     /// Also show the trees that a live process owns
     #[arg(long)]
     pub all: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
 }
 
 /// `orphand explain`
@@ -99,6 +129,9 @@ pub struct Explain {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
 }
 
 /// `orphand sweep`
@@ -110,15 +143,18 @@ pub struct Sweep {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
 }
 
 /// `orphand config`
 #[derive(Subcommand, Debug)]
 pub enum Config {
     /// Print every value in force and where it comes from
-    Show,
+    Show(Global),
     /// Check the configuration and say what is wrong with it
-    Check,
+    Check(Global),
     /// Print the commented default file
-    Default,
+    Default(Global),
 }

@@ -80,6 +80,12 @@ impl<H: Host> Reader<'_, H> {
     /// Command lines of the adopters' children, and of everything below those that may be the root of a tree.
     fn read_orphans(&mut self, table: &mut ProcessTable) -> Adopters {
         self.read_commands(table, &[Pid::INIT]);
+        // An adopter of the user's may sit anywhere, but it has children.
+        if self.catalog.patterns().iter().any(|pattern| pattern.role == Role::Adopter) {
+            let parents: Vec<Pid> =
+                table.iter().map(Process::pid).filter(|pid| !table.children(*pid).is_empty()).collect();
+            self.read_commands(table, &parents);
+        }
         self.read_children(table, [Pid::INIT]);
         let mut known = 0;
         loop {

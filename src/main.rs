@@ -14,13 +14,14 @@ fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    match cli.global.color {
+    let global = cli.global();
+    match global.color.unwrap_or(Color::Auto) {
         Color::Auto => {}
         Color::Always => anstream::ColorChoice::Always.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
-    log_to_stderr(cli.global.log);
-    match commands::run(&cli) {
+    log_to_stderr(global.log.unwrap_or(Level::Info));
+    match commands::run(&global, &cli.command) {
         Ok(code) => code,
         Err(error) => commands::say_error(&error),
     }

@@ -77,7 +77,8 @@ fn command_text(catalog: &Catalog, named: Option<&Classified>, invocation: &Invo
         let _ = writeln!(out, "  named by pattern \"{}\" ({strength})", printable(&pattern.name));
     }
     let target = command_line(std::slice::from_ref(&invocation.target));
-    let _ = writeln!(out, "  runs {:?} {target}", invocation.kind);
+    let kind = format!("{:?}", invocation.kind).to_lowercase();
+    let _ = writeln!(out, "  runs {kind} {target}");
     if !invocation.through.is_empty() {
         let _ = writeln!(out, "  through {}", printable(&invocation.through.join(" -> ")));
     }

@@ -5,7 +5,7 @@ mod explain;
 mod scan;
 mod sweep;
 
-use crate::cli::{Cli, Command, Global};
+use crate::cli::{Command, Global};
 use crate::config::{ConfigError, Settings, Sources, load};
 use crate::host::linux::Linux;
 use crate::process::Observer;
@@ -20,9 +20,8 @@ const USAGE: u8 = 2;
 const NOT_ALL_REAPED: u8 = 3;
 
 /// Runs the verb.
-pub fn run(cli: &Cli) -> anyhow::Result<ExitCode> {
-    let global = &cli.global;
-    match &cli.command {
+pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Scan(options) => scan::run(global, options),
         Command::Explain(options) => explain::run(global, options),
         Command::Sweep(options) => sweep::run(global, options),

@@ -102,7 +102,9 @@ impl Settings {
         }
         let mut reader = Reader { merged: &merged, problems: &mut problems };
         let settings = reader.settings(catalog, spare);
-        reader.check_sense(&settings);
+        if reader.problems.is_empty() {
+            reader.check_sense(&settings);
+        }
         if !problems.is_empty() {
             return Err(problems);
         }

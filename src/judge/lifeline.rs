@@ -49,24 +49,25 @@ impl Lifeline {
             Fact::Denied => return Lifeline::Unknown("the far end may not be looked at".to_owned()),
             _ => return Lifeline::Unknown("the far end was not read".to_owned()),
         };
-        let outside: Vec<Pid> = holders.pids.iter().copied().filter(|pid| !condemned.contains(pid)).collect();
-        if !outside.is_empty() && outside != [process.pid()] {
+        let others = || holders.pids.iter().copied().filter(|pid| *pid != process.pid());
+        let outside: Vec<Pid> = others().filter(|pid| !condemned.contains(pid)).collect();
+        if !outside.is_empty() {
             return Lifeline::Held(outside);
         }
         if !holders.complete {
-            return Lifeline::Unknown(
-                "the far end is open, and not every process could be searched for its holder".to_owned(),
-            );
+            let text = "the far end is open, and not every process could be searched for its holder";
+            return Lifeline::Unknown(text.to_owned());
         }
         if holders.pids.is_empty() {
             let text =
                 "the far end is open, but no process here holds it: it is in another namespace or on its way";
             return Lifeline::Unknown(text.to_owned());
         }
-        if holders.pids == [process.pid()] {
+        // Whoever keeps his own stdin open does not want to end with his client.
+        if others().count() < holders.pids.len() {
             return Lifeline::NotStdio("it holds both ends of its stdin itself".to_owned());
         }
-        if outside.is_empty() { Lifeline::HungUp } else { Lifeline::Held(outside) }
+        Lifeline::HungUp
     }
 }
 

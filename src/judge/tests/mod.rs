@@ -2,7 +2,6 @@
 
 mod properties;
 
-use super::*;
 use crate::process::{Descriptor, Fact, FarEnd, Holders, Users};
 use crate::testing::{Table, judgement, pid};
 

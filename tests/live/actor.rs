@@ -1,0 +1,198 @@
+//! A stand-in for clients, wrappers and servers: does what the environment variable `ACTOR` says, under any command line.
+//!
+//! `actor init CMD ARGS` is PID 1 of a test's namespace: it starts CMD, reaps everybody, and ends with CMD's status.
+
+use rustix::process::{Signal, WaitOptions, wait};
+use serde::{Deserialize, Serialize};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What one process does. The tests write the same as JSON.
+#[derive(Serialize, Deserialize, Clone)]
+struct Actor {
+    /// How the test calls it; reported with its pid once it is ready.
+    name: String,
+    /// Its command line, the program first.
+    argv: Vec<String>,
+    /// `inherit`, `pipe`, `socket`, `null`: how its parent connects it.
+    #[serde(default)]
+    stdio: String,
+    /// Words; see `act`.
+    #[serde(default)]
+    does: Vec<String>,
+    /// More environment.
+    #[serde(default)]
+    env: Vec<(String, String)>,
+    /// Runs as this user.
+    #[serde(default)]
+    uid: Option<u32>,
+    /// Started at once, in order.
+    #[serde(default)]
+    children: Vec<Actor>,
+    /// Started on SIGTERM.
+    #[serde(default)]
+    heir: Option<Box<Actor>>,
+    /// What it becomes on SIGUSR1, by exec.
+    #[serde(default)]
+    becomes: Option<Box<Actor>>,
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).map(String::as_str) == Some("init") {
+        return init(&arguments[2..]);
+    }
+    let actor: Actor =
+        serde_json::from_str(&std::env::var("ACTOR").expect("ACTOR says what to do")).expect("readable");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(act(actor));
+    ExitCode::SUCCESS
+}
+
+async fn act(actor: Actor) {
+    let does = |word: &str| actor.does.iter().any(|done| done == word);
+    if does("subreaper") {
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+    if does("setsid") {
+        let _ = rustix::process::setsid();
+    }
+    let mut terminate = (does("ignore-term") || actor.heir.is_some())
+        .then(|| signal(SignalKind::terminate()).expect("a signal"));
+    let mut usr1 = signal(SignalKind::user_defined1()).expect("a signal");
+    // What a parent holds open: the far ends of its children's stdio, for as long as it lives.
+    let mut held = Vec::new();
+    for child in &actor.children {
+        held.push(start(child));
+    }
+    if does("leave-children") {
+        report(&actor.name);
+        return;
+    }
+    report(&actor.name);
+    if does("stop") {
+        #[allow(clippy::disallowed_methods, reason = "itself")]
+        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+    }
+    if does("spin") {
+        std::thread::spawn(|| {
+            loop {
+                std::hint::spin_loop()
+            }
+        });
+    }
+    if does("reap") {
+        std::thread::spawn(reap_for_ever);
+    }
+    loop {
+        let terminated = async {
+            match &mut terminate {
+                Some(signal) => signal.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = terminated => {
+                if let Some(heir) = &actor.heir {
+                    held.push(start(heir));
+                    return;
+                }
+            }
+            _ = usr1.recv() => {
+                if let Some(next) = &actor.becomes {
+                    let error = command(next).exec();
+                    panic!("exec: {error}");
+                }
+            }
+            () = tokio::time::sleep(Duration::from_secs(600)) => return,
+        }
+    }
+}
+
+/// A child and the far ends of its stdio.
+struct Started {
+    _child: Child,
+    _far_ends: Vec<OwnedFd>,
+}
+
+fn command(actor: &Actor) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(&actor.argv[0]).args(&actor.argv[1..]);
+    command.env("ACTOR", serde_json::to_string(actor).expect("writable"));
+    let own_pid = std::process::id().to_string();
+    command.envs(actor.env.iter().map(|(name, value)| (name, value.replace("$PID", &own_pid))));
+    if let Some(uid) = actor.uid {
+        command.uid(uid).gid(uid);
+    }
+    command
+}
+
+fn start(actor: &Actor) -> Started {
+    let mut command = command(actor);
+    let mut far_ends: Vec<OwnedFd> = Vec::new();
+    match actor.stdio.as_str() {
+        "pipe" => {
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            let (out_reader, out_writer) = std::io::pipe().expect("a pipe");
+            command.stdin(reader).stdout(out_writer);
+            far_ends.extend([OwnedFd::from(writer), OwnedFd::from(out_reader)]);
+        }
+        "socket" => {
+            let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+            let (our_out, their_out) = UnixStream::pair().expect("a socket pair");
+            command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(their_out));
+            far_ends.extend([OwnedFd::from(ours), OwnedFd::from(our_out)]);
+        }
+        "null" => {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        _ => {}
+    }
+    let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", actor.argv[0]));
+    // A client that leaks descriptors: this child's far ends stay open in the children after it.
+    if actor.does.iter().any(|done| done == "leaks-to-siblings") {
+        for end in &far_ends {
+            rustix::io::fcntl_setfd(end, rustix::io::FdFlags::empty()).expect("a flag");
+        }
+    }
+    Started { _child: child, _far_ends: far_ends }
+}
+
+/// Tells the test who is ready: `NAME PID`.
+fn report(name: &str) {
+    if let Ok(path) = std::env::var("ACTOR_REPORT") {
+        let socket = UnixDatagram::unbound().expect("a socket");
+        socket.send_to(format!("{name} {}", std::process::id()).as_bytes(), path).expect("the test listens");
+    }
+}
+
+fn reap_for_ever() {
+    loop {
+        if !matches!(wait(WaitOptions::empty()), Ok(Some(_))) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn init(command: &[String]) -> ExitCode {
+    // PID 1 is judged by its name like everybody else.
+    if std::env::args().next().as_deref() != Some("/sbin/init") {
+        let error = Command::new("/proc/self/exe").arg0("/sbin/init").arg("init").args(command).exec();
+        panic!("init: {error}");
+    }
+    let child = Command::new(&command[0]).args(&command[1..]).spawn().expect("the test starts");
+    loop {
+        match wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() as u32 == child.id() => {
+                let code = std::process::ExitStatus::from_raw(status.as_raw()).code().unwrap_or(101);
+                return ExitCode::from(u8::try_from(code).unwrap_or(101));
+            }
+            Ok(_) => {}
+            Err(error) => panic!("init: {error}"),
+        }
+    }
+}

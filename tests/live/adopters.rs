@@ -1,0 +1,73 @@
+//! Who inherits, and what is done about it.
+
+use crate::stage::{actor, client, npx, on_stage, result, verdict};
+
+#[test]
+fn a_user_managers_orphans_are_found_like_those_of_pid_1() {
+    on_stage("adopters::a_user_managers_orphans_are_found_like_those_of_pid_1", |stage| {
+        let manager =
+            actor("manager", "/lib/systemd/systemd --user").stdio("null").does(&["subreaper", "reap"]);
+        let crashing = client("dead").child(npx("orphan", "mysql-mcp-server"));
+        let living = client("live").child(npx("twin", "mysql-mcp-server"));
+        // Started through a helper that leaves at once, so that the manager is a child of init like a real one.
+        let start = actor("starter", "true").stdio("null").does(&["leave-children"]);
+        stage.enter(start.child(manager.child(crashing).child(living)));
+        stage.wait_until("init is the manager's parent", |stage| stage.parent("manager") == 1);
+        stage.crash("dead");
+        assert_eq!(stage.parent("orphan"), stage.pid("manager"), "the manager has inherited it");
+        let sweep = stage.sweep();
+        let tree = stage.tree(&sweep, "orphan");
+        assert_eq!((verdict(tree), result(tree)), (("reap", "hung-up"), "gone"), "{tree:#}");
+        assert_eq!(
+            (&tree["adopter"]["kind"], &tree["adopter"]["pid"]),
+            (&"user-manager".into(), &stage.pid("manager").into())
+        );
+        stage.assert_gone(&["orphan", "orphan-sh", "orphan-leaf"]);
+        stage.assert_alive(&["manager", "live", "twin", "twin-sh", "twin-leaf"]);
+    });
+}
+
+#[test]
+fn a_subreaper_that_is_nobody_known_owns_what_it_inherits() {
+    on_stage("adopters::a_subreaper_that_is_nobody_known_owns_what_it_inherits", |stage| {
+        let host = actor("host", "omnigent-thing").stdio("null").does(&["subreaper", "reap"]);
+        stage.enter(host.child(client("dead").child(actor("orphan", "foo-mcp"))));
+        stage.crash("dead");
+        assert_eq!(stage.parent("orphan"), stage.pid("host"));
+        assert_eq!(stage.sweep()["totals"]["reap"], 0);
+        stage.assert_alive(&["orphan"]);
+        // Named in the configuration it is an adopter.
+        stage
+            .options
+            .extend(["--set".to_owned(), "adopter=[{name='omni', program='omnigent-thing'}]".to_owned()]);
+        let sweep = stage.sweep();
+        let tree = stage.tree(&sweep, "orphan");
+        assert_eq!((result(tree), &tree["adopter"]["kind"]), ("gone", &"configured".into()));
+        stage.assert_alive(&["host"]);
+    });
+}
+
+#[test]
+fn a_user_sees_and_reaps_only_his_own() {
+    on_stage("adopters::a_user_sees_and_reaps_only_his_own", |stage| {
+        for (name, uid) in [("alice", 4001), ("bob", 4002)] {
+            let server = actor(&format!("{name}-orphan"), "foo-mcp");
+            stage.enter(client(&format!("{name}-client")).user(uid).child(server));
+            stage.crash(&format!("{name}-client"));
+        }
+        let as_alice = |stage: &crate::stage::Stage, arguments: &[&str]| {
+            use std::os::unix::process::CommandExt;
+            crate::stage::parse(&stage.command(arguments).uid(4001).gid(4001).output().unwrap())
+        };
+        let scan = as_alice(stage, &["scan", "--json", "--all"]);
+        assert_eq!(scan["totals"]["trees"], 1, "nothing is said about bob's: {scan:#}");
+        assert_eq!(verdict(stage.tree(&scan, "alice-orphan")), ("reap", "hung-up"));
+        let sweep = as_alice(stage, &["sweep", "--json"]);
+        assert_eq!(result(stage.tree(&sweep, "alice-orphan")), "gone");
+        stage.assert_gone(&["alice-orphan"]);
+        stage.assert_alive(&["bob-orphan"]);
+        let sweep = stage.sweep();
+        assert_eq!(result(stage.tree(&sweep, "bob-orphan")), "gone", "root reaps everyone's: {sweep:#}");
+        stage.assert_gone(&["bob-orphan"]);
+    });
+}

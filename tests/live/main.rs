@@ -1,0 +1,8 @@
+//! Real processes: trees that are orphaned for real, and bystanders of the same name that must live.
+
+mod adopters;
+mod command_line;
+mod proof;
+mod races;
+mod reaping;
+mod stage;

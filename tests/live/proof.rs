@@ -1,0 +1,111 @@
+//! Lifelines: held, hung up, inherited, no stdio at all.
+
+use crate::stage::{actor, client, on_stage, result, verdict};
+
+#[test]
+fn a_reparented_server_whose_client_still_holds_its_stdin_lives() {
+    on_stage("proof::a_reparented_server_whose_client_still_holds_its_stdin_lives", |stage| {
+        for stdio in ["pipe", "socket"] {
+            let server = actor(&format!("server-{stdio}"), "foo-mcp").stdio("inherit");
+            let forker = actor(&format!("forker-{stdio}"), "python3 /x/daemonise.py")
+                .stdio(stdio)
+                .does(&["leave-children"]);
+            stage.enter(client(&format!("client-{stdio}")).child(forker.child(server)));
+            stage.wait_until("init has it", |stage| stage.parent(&format!("server-{stdio}")) == 1);
+        }
+        let sweep = stage.sweep();
+        for stdio in ["pipe", "socket"] {
+            let tree = stage.tree(&sweep, &format!("server-{stdio}"));
+            assert_eq!((verdict(tree), &tree["lifeline"]), (("spare", "in-use"), &"held".into()), "{tree:#}");
+            assert_eq!(tree["client"]["pid"], stage.pid(&format!("client-{stdio}")));
+            stage.assert_alive(&[&format!("server-{stdio}")]);
+        }
+    });
+}
+
+#[test]
+fn a_stranger_that_inherited_the_far_end_makes_it_unproven_and_is_named() {
+    on_stage("proof::a_stranger_that_inherited_the_far_end_makes_it_unproven_and_is_named", |stage| {
+        let server = actor("orphan", "foo-mcp").does(&["leaks-to-siblings"]);
+        stage.enter(client("dead").child(server).child(actor("stranger", "vite --host").stdio("null")));
+        stage.crash("dead");
+        let sweep = stage.sweep();
+        let tree = stage.tree(&sweep, "orphan");
+        assert_eq!(verdict(tree), ("report", "unproven"), "{tree:#}");
+        let text = tree["reasons"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("vite ({})", stage.pid("stranger"))), "{text}");
+        stage.assert_alive(&["orphan", "stranger"]);
+        stage.crash("stranger");
+        assert_eq!(result(stage.tree(&stage.sweep(), "orphan")), "gone");
+    });
+}
+
+#[test]
+fn orphans_that_hold_each_others_far_ends_all_go() {
+    on_stage("proof::orphans_that_hold_each_others_far_ends_all_go", |stage| {
+        for (name, stdio) in [("p", "pipe"), ("s", "socket")] {
+            let leaking = |number: i32| {
+                actor(&format!("{name}{number}"), "foo-mcp").stdio(stdio).does(&["leaks-to-siblings"])
+            };
+            stage
+                .enter(client(&format!("dead-{name}")).child(leaking(1)).child(leaking(2)).child(leaking(3)));
+            stage.crash(&format!("dead-{name}"));
+        }
+        let sweep = stage.sweep();
+        for name in ["p1", "p2", "p3", "s1", "s2", "s3"] {
+            assert_eq!(result(stage.tree(&sweep, name)), "gone", "{name} in {sweep:#}");
+        }
+        stage.assert_gone(&["p1", "p2", "p3", "s1", "s2", "s3"]);
+    });
+}
+
+#[test]
+fn daemons_without_stdio_and_network_servers_live() {
+    on_stage("proof::daemons_without_stdio_and_network_servers_live", |stage| {
+        let daemon = actor("daemon", "foo-mcp").stdio("null");
+        let network = actor("network", "foo-mcp --transport sse --port 3000");
+        stage.enter(client("dead").child(daemon).child(network));
+        stage.crash("dead");
+        let sweep = stage.sweep();
+        for name in ["daemon", "network"] {
+            assert_eq!(verdict(stage.tree(&sweep, name)), ("spare", "not-stdio"));
+        }
+        stage.assert_alive(&["daemon", "network"]);
+    });
+}
+
+#[test]
+fn a_server_that_its_owner_protects_lives() {
+    on_stage("proof::a_server_that_its_owner_protects_lives", |stage| {
+        let kept = actor("kept", "foo-mcp").env("ORPHAND", "keep");
+        stage.enter(
+            client("dead").child(kept).child(actor("ruled", "bar-mcp")).child(actor("orphan", "baz-mcp")),
+        );
+        stage.crash("dead");
+        stage.options.extend(["--set".to_owned(), "protect=[{name='bar', package='bar-mcp'}]".to_owned()]);
+        let sweep = stage.sweep();
+        assert_eq!(verdict(stage.tree(&sweep, "kept")), ("spare", "protected"));
+        assert_eq!(verdict(stage.tree(&sweep, "ruled")), ("spare", "protected"));
+        assert_eq!(result(stage.tree(&sweep, "orphan")), "gone");
+        stage.assert_alive(&["kept", "ruled"]);
+    });
+}
+
+#[test]
+fn a_service_that_systemd_started_lives_and_its_leftover_does_not() {
+    on_stage("proof::a_service_that_systemd_started_lives_and_its_leftover_does_not", |stage| {
+        // A process knows its own pid only once it runs: becoming another program keeps the number.
+        let unit = actor("unit-main", "foo-mcp").env("SYSTEMD_EXEC_PID", "$PID");
+        let starting = actor("unit", "true").becomes(unit);
+        let left = actor("left", "foo-mcp").env("SYSTEMD_EXEC_PID", "77");
+        stage.enter(client("dead").child(starting).child(left));
+        stage.send("unit", rustix::process::Signal::USR1);
+        assert_eq!(stage.hear(), "unit-main");
+        stage.crash("dead");
+        let sweep = stage.sweep();
+        assert_eq!(verdict(stage.tree(&sweep, "unit-main")), ("spare", "managed"), "{sweep:#}");
+        assert_eq!(result(stage.tree(&sweep, "left")), "gone");
+        stage.assert_alive(&["unit-main"]);
+        stage.assert_gone(&["left"]);
+    });
+}
