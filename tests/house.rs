@@ -6,8 +6,22 @@ use std::path::{Path, PathBuf};
 
 /// Rooms from the one that knows nothing to the one that knows everything, as `src/lib.rs` lists them.
 const ORDER: [&str; 16] = [
-    "process", "words", "invocation", "catalog", "tree", "memory", "judge", "reap", "host", "config", "look", "sweep", "state",
-    "report", "cli", "commands",
+    "process",
+    "words",
+    "invocation",
+    "catalog",
+    "tree",
+    "memory",
+    "judge",
+    "reap",
+    "host",
+    "config",
+    "look",
+    "sweep",
+    "state",
+    "report",
+    "cli",
+    "commands",
 ];
 const PURE: [&str; 8] = ["process", "words", "invocation", "catalog", "tree", "memory", "judge", "reap"];
 
@@ -47,8 +61,11 @@ fn imports_point_one_way() {
     for (at, room) in ORDER.iter().enumerate() {
         for path in files(room) {
             for part in code(&path).split("crate::").skip(1) {
-                let name: String = part.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '_').collect();
-                let Some(other) = place.get(name.as_str()) else { panic!("{}: crate::{name} is no room", path.display()) };
+                let name: String =
+                    part.chars().take_while(|letter| letter.is_ascii_lowercase() || *letter == '_').collect();
+                let Some(other) = place.get(name.as_str()) else {
+                    panic!("{}: crate::{name} is no room", path.display())
+                };
                 assert!(*other <= at, "{} imports {name}, which knows more than {room}", path.display());
             }
         }
@@ -58,8 +75,19 @@ fn imports_point_one_way() {
 #[test]
 fn pure_rooms_touch_no_machine() {
     let forbidden = [
-        "rustix", "procfs", "tokio", "netlink", "uzers", "std::fs", "std::process", "std::net", "std::env", "Instant", "SystemTime",
-        "println!", "async fn",
+        "rustix",
+        "procfs",
+        "tokio",
+        "netlink",
+        "uzers",
+        "std::fs",
+        "std::process",
+        "std::net",
+        "std::env",
+        "Instant",
+        "SystemTime",
+        "println!",
+        "async fn",
     ];
     for room in PURE {
         for path in files(room) {
@@ -90,6 +118,10 @@ fn every_file_of_the_crate_belongs_to_a_room() {
         ORDER.contains(&stem) || ["main", "lib", "testing"].contains(&stem)
     };
     for entry in fs::read_dir("src").expect("src").flatten() {
-        assert!(known(&entry.path()), "{} is in no room of tests/house.rs and src/lib.rs", entry.path().display());
+        assert!(
+            known(&entry.path()),
+            "{} is in no room of tests/house.rs and src/lib.rs",
+            entry.path().display()
+        );
     }
 }

@@ -33,7 +33,11 @@ pub(super) fn run(global: &Global, verb: &Config) -> anyhow::Result<ExitCode> {
             }
         }
         _ => {
-            let _ = writeln!(out, "The configuration is good. It has {} entries of your own.", settings.own.len());
+            let _ = writeln!(
+                out,
+                "The configuration is good. It has {} entries of your own.",
+                settings.own.len()
+            );
         }
     }
     print(&out)?;

@@ -2,9 +2,10 @@
 
 use super::files::{Place, Read, fact_of, is_missing};
 use super::pin::unique_number;
+use super::stat::Stat;
 use crate::process::{Descriptor, Details, Fact, Marks, Memory, Pid, Process, Users};
 use procfs::FromRead;
-use procfs::process::{Stat, Status};
+use procfs::process::Status;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
 use std::os::fd::OwnedFd;
 
@@ -109,7 +110,7 @@ fn hidden_as<T, U>(fact: &Fact<T>) -> Fact<U> {
 fn start_ticks(place: Place<'_>) -> Option<u64> {
     let mut buffer = [0_u8; 2048];
     match place.read("./stat", &mut buffer) {
-        Read::Text(line) => Stat::from_read(line).ok().map(|stat| stat.starttime),
+        Read::Text(line) => Stat::parse(line).map(|stat| stat.start_ticks),
         _ => None,
     }
 }

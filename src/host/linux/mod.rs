@@ -5,15 +5,16 @@ mod far_ends;
 mod files;
 mod pin;
 mod sockets;
+mod stat;
 
 pub use pin::PidFd;
 
 use super::{Host, HostError};
 use crate::process::{BootId, Details, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State};
 use files::{Place, Read};
-use procfs::{FromRead, process::Stat};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::time::{ClockId, clock_gettime};
+use stat::Stat;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -84,19 +85,17 @@ impl Linux {
     /// One process from its `stat`; `None` when it has ended.
     fn stat(&self, pid: Pid, buffer: &mut [u8]) -> Option<Process> {
         let Read::Text(line) = self.place().read(&format!("{pid}/stat"), buffer) else { return None };
-        let stat = Stat::from_read(line).ok()?;
+        let stat = Stat::parse(line)?;
         Some(Process {
-            id: ProcessId { pid, start_ticks: stat.starttime, unique: None, boot: self.boot },
-            parent: Pid::new(stat.ppid),
+            id: ProcessId { pid, start_ticks: stat.start_ticks, unique: None, boot: self.boot },
+            parent: Pid::new(stat.parent),
             state: match stat.state {
-                'Z' | 'X' | 'x' => State::Zombie,
-                'T' | 't' => State::Stopped,
+                b'Z' | b'X' | b'x' => State::Zombie,
+                b'T' | b't' => State::Stopped,
                 _ => State::Alive,
             },
             kernel: stat.flags & KERNEL_THREAD != 0,
-            cpu: Duration::from_millis(
-                (stat.utime + stat.stime).saturating_mul(1000) / self.ticks_per_second,
-            ),
+            cpu: Duration::from_millis(stat.cpu_ticks.saturating_mul(1000) / self.ticks_per_second),
             command: Fact::Unread,
             details: Details::default(),
         })
