@@ -112,6 +112,18 @@ fn unsafe_code_and_signals_live_in_the_host_only() {
 }
 
 #[test]
+fn the_program_starts_no_process() {
+    for room in ORDER {
+        for path in files(room) {
+            let code = code(&path);
+            for word in ["process::Command", "Command::new(", "fork(", "exec("] {
+                assert!(!code.contains(word), "{} has {word}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
 fn every_file_of_the_crate_belongs_to_a_room() {
     let known = |path: &Path| {
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

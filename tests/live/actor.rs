@@ -184,6 +184,7 @@ fn init(command: &[String]) -> ExitCode {
         let error = Command::new("/proc/self/exe").arg0("/sbin/init").arg("init").args(command).exec();
         panic!("init: {error}");
     }
+    #[allow(clippy::zombie_processes, reason = "the loop below waits for everybody")]
     let child = Command::new(&command[0]).args(&command[1..]).spawn().expect("the test starts");
     loop {
         match wait(WaitOptions::empty()) {

@@ -30,7 +30,7 @@ pub fn on_stage(name: &str, body: impl FnOnce(&mut Stage)) {
         println!("skipped {name}: no PID namespace to be had here ({probe:?})");
         return;
     }
-    let status = unshare
+    let output = unshare
         .arg(actor_path())
         .args(["init"])
         .arg(test)
@@ -38,9 +38,13 @@ pub fn on_stage(name: &str, body: impl FnOnce(&mut Stage)) {
         .env("ORPHAND_STAGE", "1")
         .stdin(Stdio::null())
         .arg0("unshare")
-        .status()
+        .output()
         .expect("unshare runs");
-    assert!(status.success(), "{name} failed on its stage: {status}");
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    assert!(output.status.success(), "{name} failed on its stage: {}\n{said}", output.status);
+    // A reason to skip is said by the test inside; it must not get lost here.
+    said.lines().filter(|line| line.starts_with("skipped")).for_each(|line| println!("{line}"));
 }
 
 fn actor_path() -> PathBuf {
