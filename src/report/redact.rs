@@ -68,7 +68,8 @@ pub fn command_line(arguments: &[String]) -> String {
         hide_next = is_option && !word.contains('=') && names_a_secret(word.trim_start_matches('-'));
         let shown = printable(&redact_word(word));
         let quoted = arguments.len() > 1 && (shown.contains(' ') || shown.is_empty());
-        words.push(if quoted { format!("'{shown}'") } else { shown });
+        let mark = if shown.contains('\'') { '"' } else { '\'' };
+        words.push(if quoted { format!("{mark}{shown}{mark}") } else { shown });
     }
     words.join(" ")
 }

@@ -1,191 +1,23 @@
-//! A look followed by reaping: hold every process, look again, decide again, and only then signal.
+//! Trees on their way down, all at once: exits and time become events, effects become signals through pins.
 
-use crate::catalog::Catalog;
+use super::{Freed, Outcome, Reaped, Rules};
 use crate::host::{Host, HostError, Pin};
-use crate::judge::{Judgement, Policy, Verdict};
-use crate::look::{Breadth, Falling, Look, look, newcomers};
-use crate::memory::Memory;
+use crate::judge::Judgement;
+use crate::look::{Falling, Look, newcomers};
 use crate::process::{Pid, Process, ProcessTable, State};
-use crate::reap::{self, Effect, Ending, Escalation, Event, Signal, Timing};
-use crate::tree::{MemberRole, Roles, Tree};
+use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
+use crate::tree::{MemberRole, Roles};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// What came of one tree.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// It was signalled; this is how it ended.
-    Ended(reap::Outcome),
-    /// Judged again on fresh facts it was no longer to be reaped; nothing was signalled.
-    SparedOnRecheck(String),
-    /// It could not be held, so nothing was signalled.
-    Failed(String),
-}
-
-impl Outcome {
-    /// Whether a person should know that this tree could not be reaped.
-    pub fn is_failure(&self) -> bool {
-        match self {
-            Outcome::Ended(ended) => matches!(ended.ending, Ending::Survived | Ending::Failed),
-            Outcome::SparedOnRecheck(_) => false,
-            Outcome::Failed(_) => true,
-        }
-    }
-}
-
-/// A tree that was to be reaped, and what came of it.
-#[derive(Clone, Debug)]
-pub struct Reaped {
-    /// The last judgement on it.
-    pub judgement: Judgement,
-    /// What came of it.
-    pub outcome: Outcome,
-    /// Bytes of memory and swap that its processes had and that ended with them.
-    pub freed: Freed,
-}
-
-/// Memory given back, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Freed {
-    /// Resident memory.
-    pub rss: u64,
-    /// Swap.
-    pub swap: u64,
-}
-
-/// Everything that a sweep acts by.
-#[derive(Clone, Copy)]
-pub struct Rules<'a> {
-    /// Patterns.
-    pub catalog: &'a Catalog,
-    /// Settings of judging.
-    pub policy: &'a Policy,
-    /// Settings of reaping.
-    pub timing: Timing,
-}
-
-/// How often a tree that gains processes between hold and look is tried again.
-const ROUNDS: usize = 4;
 /// Exits come in bursts; waiting this long for more of them saves looks.
 const BURST: Duration = Duration::from_millis(3);
 
-/// Takes down the trees that `first` condemned. `stop` resolves when the caller wants to leave at once; until then
-/// running escalations are finished.
-pub async fn sweep<H: Host>(
-    host: &H,
-    rules: Rules<'_>,
-    memory: &Memory,
-    first: &Look,
-    stop: impl Future<Output = ()>,
-) -> Result<Vec<Reaped>, HostError>
-where
-    H::Pin: 'static,
-{
-    let mut held = Held { host, pins: HashMap::new() };
-    let mut reaped = Vec::new();
-    let mut candidates: Vec<Judgement> = first.plan.to_reap().cloned().collect();
-    let mut view = None;
-    for round in 0..ROUNDS {
-        candidates.retain(|judgement| match held.hold(&judgement.tree) {
-            Ok(()) => true,
-            Err(error) => {
-                let text = format!("cannot be held: {error}");
-                reaped.push(Reaped::without_signal(judgement.clone(), Outcome::Failed(text)));
-                false
-            }
-        });
-        if candidates.is_empty() {
-            break;
-        }
-        // What is read now is of the held processes, as long as no pin has ended afterwards.
-        let fresh = look(host, rules.catalog, rules.policy, memory, Breadth::Orphans)?;
-        let before = std::mem::take(&mut candidates);
-        let mut unsettled = false;
-        for old in before {
-            match recheck(&old, first, &fresh) {
-                Err(why) => reaped.push(Reaped::without_signal(old, Outcome::SparedOnRecheck(why))),
-                Ok(judgement) => {
-                    unsettled |= !held.holds_all_alive(&judgement.tree);
-                    candidates.push(judgement);
-                }
-            }
-        }
-        view = Some(fresh);
-        if !unsettled {
-            break;
-        }
-        if round + 1 == ROUNDS {
-            let (settled, changing) =
-                candidates.into_iter().partition(|candidate| held.holds_all_alive(&candidate.tree));
-            candidates = settled;
-            let text = "its processes kept changing while it was looked at";
-            let spare =
-                |judgement| Reaped::without_signal(judgement, Outcome::SparedOnRecheck(text.to_owned()));
-            reaped.extend(Vec::into_iter(changing).map(spare));
-        }
-    }
-    if let Some(view) = view.filter(|_| !candidates.is_empty()) {
-        reaped.extend(Fall::new(host, rules, held.pins, view, candidates).run(stop).await);
-    }
-    reaped.sort_by_key(|reaped| reaped.judgement.tree.root);
-    Ok(reaped)
-}
-
-/// The judgement on the same tree in a fresh look, or why it is left alone.
-fn recheck(old: &Judgement, first: &Look, fresh: &Look) -> Result<Judgement, String> {
-    let root = old.tree.root;
-    let same = match (first.table.get(root), fresh.table.get(root)) {
-        (Some(before), Some(now)) => before.id.same(&now.id),
-        _ => false,
-    };
-    if !same {
-        return Err("it ended by itself".to_owned());
-    }
-    match fresh.plan.of_root(root) {
-        Some(judgement) if judgement.verdict == Verdict::Reap => Ok(judgement.clone()),
-        Some(judgement) => Err(format!("looked at again: {}", judgement.reasons[0].text)),
-        None => Err("looked at again, it is no orphaned MCP server any more".to_owned()),
-    }
-}
-
-impl Reaped {
-    fn without_signal(judgement: Judgement, outcome: Outcome) -> Reaped {
-        Reaped { judgement, outcome, freed: Freed::default() }
-    }
-}
-
-/// Pins by number. The number is safe as a key: while a pin is held and has not ended, nobody else can have it.
-struct Held<'a, H: Host> {
-    host: &'a H,
-    pins: HashMap<Pid, Rc<H::Pin>>,
-}
-
-impl<H: Host> Held<'_, H> {
-    /// Holds every member. One that has ended needs no holding.
-    fn hold(&mut self, tree: &Tree) -> Result<(), HostError> {
-        for member in &tree.members {
-            let lost = self.pins.get(&member.pid).is_none_or(|pin| pin.has_ended());
-            if lost {
-                match self.host.pin(member.pid) {
-                    Ok(pin) => self.pins.insert(member.pid, Rc::new(pin)),
-                    Err(HostError::Ended) => self.pins.remove(&member.pid),
-                    Err(error) => return Err(error),
-                };
-            }
-        }
-        Ok(())
-    }
-
-    fn holds_all_alive(&self, tree: &Tree) -> bool {
-        tree.members.iter().all(|member| self.pins.get(&member.pid).is_some_and(|pin| !pin.has_ended()))
-    }
-}
-
 /// Trees on their way down, all at once.
-struct Fall<'a, H: Host> {
+pub(super) struct Fall<'a, H: Host> {
     host: &'a H,
     rules: Rules<'a>,
     pins: HashMap<Pid, Rc<H::Pin>>,
@@ -210,7 +42,7 @@ impl<'a, H: Host> Fall<'a, H>
 where
     H::Pin: 'static,
 {
-    fn new(
+    pub(super) fn new(
         host: &'a H,
         rules: Rules<'a>,
         pins: HashMap<Pid, Rc<H::Pin>>,
@@ -233,7 +65,7 @@ where
         }
     }
 
-    async fn run(mut self, stop: impl Future<Output = ()>) -> Vec<Reaped> {
+    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) -> Vec<Reaped> {
         let tasks = std::mem::take(&mut self.tasks);
         let watched: Vec<Pid> = self
             .trees

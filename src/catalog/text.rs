@@ -1,0 +1,202 @@
+//! Patterns as people write them, and what is refused of them.
+
+use globset::{GlobBuilder, GlobMatcher};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+/// How sure a pattern is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strength {
+    /// Names a server beyond doubt.
+    #[default]
+    Strong,
+    /// Merely likely: never reaps by itself.
+    Weak,
+}
+
+/// One word or a list of words, as TOML allows both.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub enum Words {
+    /// Nothing given.
+    #[default]
+    None,
+    /// `key = "word"`
+    One(String),
+    /// `key = ["word", "word"]`
+    Many(Vec<String>),
+}
+
+impl Words {
+    /// The words as a slice.
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Words::None => &[],
+            Words::One(word) => std::slice::from_ref(word),
+            Words::Many(words) => words,
+        }
+    }
+}
+
+/// A pattern as it is written in TOML. Of the naming keys (`package` to `cmdline`) one must fit; every other key that
+/// is given must hold as well.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PatternText {
+    /// What people call it.
+    pub name: String,
+    /// Package of a runner or below `node_modules`; also the command of the same name. `*` stays within a `/`.
+    #[serde(default)]
+    pub package: Words,
+    /// Program or command name.
+    #[serde(default)]
+    pub program: Words,
+    /// File name of a script, or the end of its path.
+    #[serde(default)]
+    pub script: Words,
+    /// Python module; `name.*` for its submodules.
+    #[serde(default)]
+    pub module: Words,
+    /// Container image without tag.
+    #[serde(default)]
+    pub image: Words,
+    /// Full path of the script or program, as a glob with `**`.
+    #[serde(default)]
+    pub path: Words,
+    /// Directory that the command line itself changes to, as a glob with `**`.
+    #[serde(default)]
+    pub directory: Words,
+    /// Name of the project directory around an entry file such as `dist/index.js`.
+    #[serde(default)]
+    pub project: Words,
+    /// Regular expression over the whole command line, words joined by blanks.
+    #[serde(default)]
+    pub cmdline: Option<String>,
+    /// First words of the target that are no options: `mcp serve`.
+    #[serde(default)]
+    pub subcommand: Words,
+    /// A word among the arguments: `--mcp`.
+    #[serde(default)]
+    pub argument: Words,
+    /// Programs that are not meant, although a naming key fits.
+    #[serde(default)]
+    pub except_program: Words,
+    /// `strong` (default) or `weak`.
+    #[serde(default)]
+    pub strength: Strength,
+    /// Names a kind of thing; the server's own name is taken from what it runs.
+    #[serde(default)]
+    pub generic: bool,
+    /// Whether this server speaks over stdin. `false` waives the proof that stdin is a pipe or socket.
+    #[serde(default = "yes")]
+    pub stdio: bool,
+    /// Whether this server listens on a socket by nature.
+    #[serde(default)]
+    pub listens: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl PatternText {
+    pub(super) fn naming(&self) -> [&Words; FIELDS] {
+        [
+            &self.package,
+            &self.program,
+            &self.script,
+            &self.module,
+            &self.image,
+            &self.path,
+            &self.directory,
+            &self.project,
+        ]
+    }
+
+    /// Whether any naming key is given.
+    pub fn names_something(&self) -> bool {
+        self.cmdline.is_some() || self.naming().iter().any(|words| !words.as_slice().is_empty())
+    }
+}
+
+/// Why a pattern was refused.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("pattern \"{name}\": {problem}")]
+pub struct PatternError {
+    /// The pattern's name.
+    pub name: String,
+    /// What is wrong and what to do.
+    pub problem: String,
+}
+
+/// Positions of the naming keys in `PatternText::naming`.
+pub(super) const PACKAGE: usize = 0;
+pub(super) const PROGRAM: usize = 1;
+pub(super) const SCRIPT: usize = 2;
+pub(super) const MODULE: usize = 3;
+pub(super) const IMAGE: usize = 4;
+pub(super) const PATH: usize = 5;
+pub(super) const DIRECTORY: usize = 6;
+pub(super) const PROJECT: usize = 7;
+pub(super) const FIELDS: usize = 8;
+
+/// A scoped package usually brings a command of its bare name: `@upstash/context7-mcp` brings `context7-mcp`.
+pub(super) fn command_of_package(package: &str) -> Option<&str> {
+    let (_, bare) = package.strip_prefix('@')?.split_once('/')?;
+    (bare.contains("mcp") && !matches!(bare, "mcp" | "mcp-server")).then_some(bare)
+}
+
+/// `*` stays within one path component, `**` does not.
+pub(crate) fn glob(word: &str) -> Result<GlobMatcher, String> {
+    GlobBuilder::new(word)
+        .literal_separator(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| format!("`{word}` is no glob: {error}"))
+}
+
+pub(super) fn expression_of(expression: &str) -> Result<Regex, String> {
+    let regex = Regex::new(expression).map_err(|error| {
+        let text = error.to_string();
+        let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        format!("`{expression}` is no regular expression: {last}")
+    })?;
+    if regex.is_match("") {
+        return Err(format!("`{expression}` matches everything; it would name every process of the machine"));
+    }
+    Ok(regex)
+}
+
+/// Refuses words that would name every process.
+pub(super) fn refuse_too_broad(word: &str) -> Result<(), String> {
+    let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count();
+    if letters == 0 {
+        return Err(format!("`{word}` matches everything; write at least a part of a name"));
+    }
+    Ok(())
+}
+
+/// A server pattern must not name an interpreter or a shell: it would name every program that is written in it.
+pub(super) fn refuse_interpreter(word: &str) -> Result<(), String> {
+    const LANGUAGES: [(&str, &str); 9] = [
+        ("node", "Node.js"),
+        ("nodejs", "Node.js"),
+        ("bun", "Bun"),
+        ("deno", "Deno"),
+        ("python", "Python"),
+        ("python3", "Python"),
+        ("ruby", "Ruby"),
+        ("java", "Java"),
+        ("php", "PHP"),
+    ];
+    if let Some((_, language)) = LANGUAGES.iter().find(|(name, _)| *name == word) {
+        return Err(format!(
+            "`{word}` would name every {language} program; name its script, module or package"
+        ));
+    }
+    if ["sh", "bash", "dash", "zsh", "fish", "ksh"].contains(&word) {
+        return Err(format!("`{word}` would name every shell; name what it runs"));
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! The rules, in the order in which they decide. Each answers for one tree, in words.
+//!
+//! The full order of the design has more of them (`listening`, `active`, `respawning`, `unkillable`); they come
+//! with the evidence that they need, at the places marked below.
+
+mod needed;
+mod proof;
+mod whose;
+
+use super::lifeline::Lifeline;
+use super::{Answer, Client, Code, Judgement, Reason, Scene, Verdict, client_among};
+use crate::catalog::{Pattern, Role};
+use crate::memory::Sighting;
+use crate::process::{Pid, Process};
+use crate::tree::Tree;
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// What a rule says.
+enum Says {
+    /// It holds, and asks for this verdict.
+    Holds(Verdict, String),
+    /// It does not hold.
+    No(String),
+}
+use Says::{Holds, No};
+
+type Rule = (Code, fn(&Case<'_>) -> Says);
+
+const RULES: [Rule; 15] = [
+    (Code::Owned, whose::owned),
+    (Code::Foreign, whose::foreign),
+    (Code::Protected, whose::protected),
+    (Code::Managed, whose::managed),
+    (Code::ContainsClient, whose::contains_client),
+    (Code::NotStdio, needed::not_stdio),
+    (Code::InUse, needed::in_use),
+    // `listening` stands here.
+    (Code::Unreadable, needed::unreadable),
+    (Code::Work, needed::work),
+    (Code::Browser, needed::browser),
+    // `active` stands here.
+    (Code::Young, proof::young),
+    // `respawning` stands here.
+    (Code::OverBudget, proof::over_budget),
+    // `unkillable` stands here.
+    (Code::HungUp, proof::hung_up),
+    (Code::Orphaned, proof::orphaned),
+    (Code::Unproven, proof::unproven),
+];
+
+/// One tree with everything that is known about it.
+struct Case<'a> {
+    scene: Scene<'a>,
+    tree: &'a Tree,
+    pattern: &'a Pattern,
+    root: &'a Process,
+    server: &'a Process,
+    root_line: Lifeline,
+    server_line: Lifeline,
+    sighting: Option<&'a Sighting>,
+}
+
+/// Judges one tree, given the members of all trees that are condemned so far.
+pub(super) fn judge_tree(scene: Scene<'_>, condemned: &HashSet<Pid>, tree: &Tree) -> Judgement {
+    let (Some(root), Some(server)) = (scene.table.get(tree.root), scene.table.get(tree.server)) else {
+        return vanished(tree);
+    };
+    let case = Case {
+        scene,
+        tree,
+        pattern: tree.pattern(scene.catalog),
+        root,
+        server,
+        root_line: Lifeline::of(root, condemned),
+        server_line: Lifeline::of(server, condemned),
+        sighting: tree.adopter.and(scene.memory.of(&root.id)),
+    };
+    let mut answers: Vec<Answer> = RULES
+        .iter()
+        .map(|(code, rule)| match rule(&case) {
+            Holds(verdict, text) => Answer { code: *code, verdict: Some(verdict), text },
+            No(text) => Answer { code: *code, verdict: None, text },
+        })
+        .collect();
+    if answers.iter().all(|answer| answer.verdict.is_none()) {
+        let text = "no rule says that nobody needs it".to_owned();
+        answers.push(Answer { code: Code::Unproven, verdict: Some(Verdict::Report), text });
+    }
+    let reasons: Vec<Reason> = (answers.iter())
+        .filter(|answer| answer.verdict.is_some())
+        .map(|answer| Reason { code: answer.code, text: answer.text.clone() })
+        .collect();
+    let verdict = answers.iter().find_map(|answer| answer.verdict).unwrap_or(Verdict::Report);
+    Judgement {
+        tree: tree.clone(),
+        verdict,
+        reasons,
+        answers,
+        lifeline: case.lifeline().clone(),
+        hung_up: case.hung_up(),
+        orphaned_for: case
+            .sighting
+            .map(|sighting| scene.table.since_boot.saturating_sub(sighting.first_seen)),
+        wait: case.wait(),
+        client: case.client(),
+    }
+}
+
+fn vanished(tree: &Tree) -> Judgement {
+    let text = "it ended during the look".to_owned();
+    Judgement {
+        tree: tree.clone(),
+        verdict: Verdict::Spare,
+        reasons: vec![Reason { code: Code::Unreadable, text }],
+        answers: Vec::new(),
+        lifeline: Lifeline::Unknown("it ended during the look".to_owned()),
+        hung_up: false,
+        orphaned_for: None,
+        wait: None,
+        client: None,
+    }
+}
+
+impl Case<'_> {
+    fn chain(&self) -> impl Iterator<Item = &Process> {
+        self.tree.chain.iter().filter_map(|pid| self.scene.table.get(*pid))
+    }
+
+    /// The line to show: the root's, unless only the server's says more.
+    fn lifeline(&self) -> &Lifeline {
+        if self.root_line == Lifeline::HungUp { &self.server_line } else { &self.root_line }
+    }
+
+    fn hung_up(&self) -> bool {
+        self.root_line == Lifeline::HungUp && self.server_line == Lifeline::HungUp
+    }
+
+    fn describe(&self, pid: Pid) -> String {
+        let name =
+            self.scene.roles.get(pid).map(|known| self.scene.catalog.display_name(known)).or_else(|| {
+                let process = self.scene.table.get(pid)?;
+                process.arguments().first().map(|program| crate::invocation::base_name(program).to_owned())
+            });
+        match name {
+            Some(name) if !name.is_empty() => format!("{name} ({pid})"),
+            _ => format!("process {pid}"),
+        }
+    }
+
+    fn holders(&self) -> Vec<Pid> {
+        let mut all = Vec::new();
+        for line in [&self.root_line, &self.server_line] {
+            if let Lifeline::Held(pids) = line {
+                all.extend(pids.iter().filter(|pid| !all.contains(*pid)).copied().collect::<Vec<_>>());
+            }
+        }
+        all
+    }
+
+    /// Holders that need the tree: clients, hosts and ancestors. The others may have inherited a descriptor.
+    fn users(&self) -> Vec<Pid> {
+        let ancestors = self.scene.table.ancestors(self.tree.root);
+        let needs = |pid: &Pid| {
+            matches!(self.scene.roles.role(*pid), Some(Role::Client | Role::Host)) || ancestors.contains(pid)
+        };
+        self.holders().into_iter().filter(needs).collect()
+    }
+
+    fn client(&self) -> Option<Client> {
+        let owner = self.tree.adopter.is_none().then(|| self.scene.table.ancestors(self.tree.root));
+        client_among(self.scene, owner.into_iter().flatten().chain(self.holders()))
+    }
+
+    /// Age of the youngest process between root and server: a tree that still starts is as young as its last part.
+    fn age(&self) -> Duration {
+        self.chain().map(|process| self.scene.table.age(process)).min().unwrap_or_default()
+    }
+
+    /// How long until it is old enough, or nothing when it is.
+    fn wait(&self) -> Option<Duration> {
+        self.tree.adopter?;
+        let policy = self.scene.policy;
+        let now = self.scene.table.since_boot;
+        let since_seen = self.sighting.map(|sighting| now.saturating_sub(sighting.first_seen));
+        let since_hung_up =
+            self.sighting.and_then(|sighting| sighting.hung_up_since).map(|since| now.saturating_sub(since));
+        let left = |needed: Duration, have: Duration| needed.saturating_sub(have);
+        // Watched: it must have been orphaned for long enough. Otherwise its own age counts, and two looks must agree
+        // that it is hung up; where it is not, there is nothing to agree on.
+        let watched = since_seen.map(|seen| left(policy.min_age, seen));
+        let confirm = if self.hung_up() {
+            left(policy.confirm, since_hung_up.unwrap_or_default())
+        } else {
+            Duration::ZERO
+        };
+        let confirmed = confirm.max(left(policy.min_age, self.age()));
+        let wait = watched.map_or(confirmed, |watched| watched.min(confirmed));
+        (!wait.is_zero()).then_some(wait)
+    }
+}

@@ -1,0 +1,108 @@
+//! Whose tree is it? Owners, other users, the user's own rules, service managers, clients.
+
+use super::{Case, Holds, No, Says};
+use crate::catalog::Role;
+use crate::judge::Verdict;
+use crate::tree::{AdopterKind, MemberRole};
+
+pub(super) fn owned(case: &Case<'_>) -> Says {
+    if let Some(adopter) = case.tree.adopter {
+        let what = match adopter.kind {
+            AdopterKind::Init => "init",
+            AdopterKind::UserManager => "the user's service manager",
+            AdopterKind::Wsl => "WSL's init",
+            AdopterKind::Configured => "an adopter by configuration",
+            AdopterKind::ContainerInit => "PID 1, which is no init",
+        };
+        return No(format!("its parent is {what} ({}), which inherits orphans", adopter.pid));
+    }
+    match case.root.parent {
+        None => Holds(Verdict::Spare, "its parent is outside this PID namespace (PPID 0)".to_owned()),
+        Some(parent) if case.scene.table.get(parent).is_none() => {
+            Holds(Verdict::Spare, format!("its parent {parent} ended during the look"))
+        }
+        Some(parent) => Holds(Verdict::Spare, format!("its parent {} is alive", case.describe(parent))),
+    }
+}
+
+pub(super) fn foreign(case: &Case<'_>) -> Says {
+    let observer = &case.scene.table.observer;
+    let own_uid = case.root.details.users.known().map(|users| users.real);
+    for process in case.chain() {
+        if let (Some(theirs), Some(ours)) = (process.details.pid_namespace.known(), observer.pid_namespace)
+            && *theirs != ours
+        {
+            return Holds(
+                Verdict::Spare,
+                format!("process {} lives in another PID namespace, a container", process.pid()),
+            );
+        }
+        if let Some(users) = process.details.users.known()
+            && !observer.machine
+            && (users.real != observer.uid || users.effective != observer.uid)
+        {
+            return Holds(Verdict::Spare, format!("process {} belongs to another user", process.pid()));
+        }
+    }
+    // Not only the chain: whoever may stop his own server must not be able to aim orphand at somebody else's process.
+    for member in case.tree.members.iter().filter_map(|member| case.scene.table.get(member.pid)) {
+        if let (Some(users), Some(own)) = (member.details.users.known(), own_uid)
+            && (users.real != own || users.effective != own)
+        {
+            return Holds(
+                Verdict::Spare,
+                format!("process {} runs as another user than its root", member.pid()),
+            );
+        }
+    }
+    No("all its processes are of one user, in this PID namespace".to_owned())
+}
+
+pub(super) fn protected(case: &Case<'_>) -> Says {
+    let observer = case.scene.table.observer.pid;
+    let own_line = case.scene.table.ancestors(observer);
+    if own_line.iter().chain([&observer]).any(|pid| case.tree.contains(*pid)) {
+        return Holds(Verdict::Spare, "orphand itself was started from it".to_owned());
+    }
+    for process in case.chain() {
+        if process.details.marks.known().is_some_and(|marks| marks.orphand.as_deref() == Some("keep")) {
+            return Holds(
+                Verdict::Spare,
+                format!("ORPHAND=keep is in the environment of process {}", process.pid()),
+            );
+        }
+        for rule in &case.scene.policy.spare {
+            if rule.protects(process) == Some(true) {
+                return Holds(
+                    Verdict::Spare,
+                    format!("the spare rule \"{}\" protects process {}", rule.name, process.pid()),
+                );
+            }
+        }
+    }
+    No("no spare rule names it, and ORPHAND=keep is not in its environment".to_owned())
+}
+
+pub(super) fn managed(case: &Case<'_>) -> Says {
+    let Some(adopter) = case.tree.adopter else { return No("its parent is no service manager".to_owned()) };
+    let manager = matches!(adopter.kind, AdopterKind::Init | AdopterKind::UserManager);
+    let exec_pid = case.root.details.marks.known().and_then(|marks| marks.systemd_exec_pid.as_deref());
+    if manager && exec_pid == Some(case.root.pid().to_string().as_str()) {
+        let text = "systemd itself started it (SYSTEMD_EXEC_PID is its own pid): it is a service";
+        return Holds(Verdict::Spare, text.to_owned());
+    }
+    No("systemd did not start it itself".to_owned())
+}
+
+pub(super) fn contains_client(case: &Case<'_>) -> Says {
+    if let Some(pid) = case.tree.members_of(MemberRole::Client).next() {
+        return Holds(Verdict::Report, format!("the client {} lives below it", case.describe(pid)));
+    }
+    let members = case.tree.members.iter().map(|member| member.pid);
+    match members.into_iter().find(|pid| case.scene.roles.role(*pid) == Some(Role::Host)) {
+        Some(pid) => {
+            Holds(Verdict::Report, format!("{} lives below it, and owns what it starts", case.describe(pid)))
+        }
+        None => No("no client or host lives below it".to_owned()),
+    }
+}
