@@ -180,7 +180,7 @@ impl<H: Host> Reader<'_, H> {
         let mut ends: Vec<Pid> = found.iter().flat_map(|tree| [tree.root, tree.server]).collect();
         ends.dedup();
         self.host.read_far_ends(table, &ends);
-        self.read_holders(table, &found);
+        self.read_holders(table, &found, breadth);
         found
     }
 
@@ -215,11 +215,11 @@ impl<H: Host> Reader<'_, H> {
         }
     }
 
-    /// Searching everybody's descriptors costs more than the rest of the look, so it is done only for orphans whose
-    /// lifeline somebody holds.
-    fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree]) {
+    /// Searching everybody's descriptors costs more than the rest of the look, so it is done only where somebody holds the
+    /// lifeline of an orphan, or when everything was asked for.
+    fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree], breadth: Breadth) {
         let open = |process: &Process| process.details.far_end == Fact::Known(FarEnd::Open(None));
-        let pids: Vec<Pid> = (found.iter().filter(|tree| tree.adopter.is_some()))
+        let pids: Vec<Pid> = (found.iter().filter(|tree| wanted(tree, breadth)))
             .flat_map(|tree| [tree.root, tree.server])
             .filter(|pid| table.get(*pid).is_some_and(open))
             .collect();

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::invocation::Invocation;
 use crate::look::{Breadth, Look, look};
 use crate::process::Pid;
-use crate::report::{View, command_json, command_line, explain_json, explain_text, printable};
+use crate::report::{View, command_json, command_line, explain_json, explain_text, no_tree_json, printable};
 use anyhow::bail;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -23,8 +23,13 @@ pub(super) fn run(global: &Global, options: &Explain) -> anyhow::Result<ExitCode
     let look = look(&host, &settings.catalog, &settings.policy, &memory, Breadth::Everything)?;
     let view = View { look: &look, catalog: &settings.catalog, all: true };
     let Some(judgement) = look.plan.of_member(pid) else {
-        print(&no_tree(&look, &settings.catalog, pid)?)?;
-        return Ok(ExitCode::FAILURE);
+        let text = no_tree(&look, &settings.catalog, pid)?;
+        if options.json {
+            print_json(&no_tree_json(&text, &taken_at()))?;
+        } else {
+            print(&text)?;
+        }
+        return Ok(ExitCode::SUCCESS);
     };
     if options.json {
         print_json(&explain_json(view, judgement, &taken_at()))?;

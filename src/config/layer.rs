@@ -1,12 +1,13 @@
 //! One layer: what one file, or one `--set`, says, with the line it says it on.
 
 use super::Problem;
-use crate::catalog::{PatternText, Role};
+use crate::catalog::{PatternText, Role, Words};
 use crate::judge::SpareText;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Where a value was written.
@@ -151,16 +152,15 @@ impl Layer {
                     let DeValue::Array(entries) = value.into_inner() else { continue };
                     for entry in entries {
                         let place = origin.at(text, entry.span().start);
-                        let deserializer = ValueDeserializer::from(entry);
                         let parsed = match list {
-                            Some((_, role)) => PatternText::deserialize(deserializer)
+                            Some((_, role)) => PatternText::deserialize(ValueDeserializer::from(entry))
                                 .map(|pattern| self.patterns.push((*role, pattern, place.clone()))),
-                            None => SpareText::deserialize(deserializer)
-                                .map(|rule| self.spare.push((rule, place.clone()))),
+                            None => rule_of(entry).map(|rule| self.spare.push((rule, place.clone()))),
                         };
                         if let Err(error) = parsed {
                             let place = error.span().map_or(place, |span| origin.at(text, span.start));
-                            let problem = format!("[[{name}]]: {}", with_suggestion(error.message()));
+                            let problem =
+                                format!("[[{name}]]: {}", with_suggestion(error.message(), list.is_none()));
                             problems.push(Problem { origin: place, text: problem });
                         }
                     }
@@ -184,18 +184,31 @@ impl Layer {
     }
 }
 
+/// A rule is a pattern with two keys more.
+fn rule_of(mut entry: Spanned<DeValue<'_>>) -> Result<SpareText, toml::de::Error> {
+    let mut take = |key: &str| match entry.get_mut() {
+        DeValue::Table(table) => table
+            .remove(key)
+            .map_or(Ok(Words::None), |value| Words::deserialize(ValueDeserializer::from(value))),
+        _ => Ok(Words::None),
+    };
+    let (user, cgroup) = (take("user")?, take("cgroup")?);
+    Ok(SpareText { user, cgroup, naming: PatternText::deserialize(ValueDeserializer::from(entry))? })
+}
+
 /// A TOML string. JSON's escapes are valid there, too.
 fn quote(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
 /// Adds the nearest valid key to serde's list of them.
-fn with_suggestion(message: &str) -> String {
+fn with_suggestion(message: &str, is_rule: bool) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let (Some(unknown), true) = (quoted.next(), message.starts_with("unknown field")) else {
         return message.to_owned();
     };
-    let nearest = nearest(unknown, quoted);
+    let of_rules = if is_rule { ["user", "cgroup"].as_slice() } else { &[] };
+    let nearest = nearest(unknown, quoted.chain(of_rules.iter().copied()));
     format!(
         "unknown key `{unknown}`{}",
         nearest.map_or(String::new(), |key| format!("; did you mean `{key}`?"))

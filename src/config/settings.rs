@@ -90,7 +90,7 @@ impl Settings {
             own.push((format!("{role:?}").to_lowercase(), pattern.name.clone(), origin.clone()));
         }
         for (rule, origin) in &rules {
-            own.push(("protect".to_owned(), rule.name.clone(), origin.clone()));
+            own.push(("protect".to_owned(), rule.naming.name.clone(), origin.clone()));
         }
         let catalog = compile_catalog(patterns, &mut problems);
         let mut spare = Vec::new();

@@ -3,7 +3,6 @@
 use crate::catalog::{Catalog, PatternError, PatternText, Role, Words, glob};
 use crate::process::{Fact, Process};
 use globset::GlobMatcher;
-use serde::Deserialize;
 use std::time::Duration;
 
 /// What to do about an orphan whose lifeline cannot be seen.
@@ -34,45 +33,18 @@ pub struct Policy {
     pub spare: Vec<SpareRule>,
 }
 
-/// A `[[spare]]` rule as it is written. Every key that is given must hold, for one process between root and server.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A `[[protect]]` rule as it is written. Every key that is given must hold, for one process between root and server.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SpareText {
-    /// What people call it.
-    pub name: String,
     /// Name or number of the user.
-    #[serde(default)]
     pub user: Words,
     /// Control group path, as a glob with `**`.
-    #[serde(default)]
     pub cgroup: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub package: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub program: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub script: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub module: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub image: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub path: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub directory: Words,
-    /// As in a pattern.
-    #[serde(default)]
-    pub cmdline: Option<String>,
+    /// The rule's name, and the naming keys of a pattern, if any.
+    pub naming: PatternText,
 }
 
-/// A compiled `[[spare]]` rule.
+/// A compiled `[[protect]]` rule.
 #[derive(Debug)]
 pub struct SpareRule {
     /// What people call it.
@@ -85,44 +57,25 @@ pub struct SpareRule {
 impl SpareRule {
     /// Compiles a rule. `uid_of` finds the number of a user by name.
     pub fn compile(text: SpareText, uid_of: impl Fn(&str) -> Option<u32>) -> Result<SpareRule, PatternError> {
-        let fail = |problem: String| PatternError { name: text.name.clone(), problem };
-        let users = (text.user.as_slice().iter())
+        let SpareText { user, cgroup, naming } = text;
+        let name = naming.name.clone();
+        let fail = |problem: String| PatternError { name: name.clone(), problem };
+        let users = (user.as_slice().iter())
             .map(|user| {
                 let uid = user.parse().ok().or_else(|| uid_of(user));
                 uid.ok_or_else(|| fail(format!("there is no user `{user}` on this machine")))
             })
             .collect::<Result<Vec<u32>, _>>()?;
-        let cgroups = text
-            .cgroup
-            .as_slice()
-            .iter()
-            .map(|word| glob(word))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(fail)?;
-        let pattern = PatternText {
-            name: text.name.clone(),
-            package: text.package,
-            program: text.program,
-            script: text.script,
-            module: text.module,
-            image: text.image,
-            path: text.path,
-            directory: text.directory,
-            cmdline: text.cmdline,
-            stdio: true,
-            ..PatternText::default()
-        };
-        let naming = if pattern.names_something() {
-            Some(Catalog::compile([(Role::Server, true, pattern)])?)
-        } else {
-            None
-        };
+        let cgroups =
+            cgroup.as_slice().iter().map(|word| glob(word)).collect::<Result<Vec<_>, _>>().map_err(fail)?;
+        let naming =
+            naming.names_something().then(|| Catalog::compile([(Role::Server, true, naming)])).transpose()?;
         if users.is_empty() && cgroups.is_empty() && naming.is_none() {
             let problem = "has no condition, so it would spare everything; give it one of user, cgroup, package, \
                            program, script, module, image, path, directory or cmdline";
-            return Err(PatternError { name: text.name, problem: problem.to_owned() });
+            return Err(PatternError { name, problem: problem.to_owned() });
         }
-        Ok(SpareRule { name: text.name, users, cgroups, naming })
+        Ok(SpareRule { name, users, cgroups, naming })
     }
 
     /// Whether it protects this process. A fact that it needs and that is hidden protects too: `None`.

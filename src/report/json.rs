@@ -44,6 +44,11 @@ pub fn explain_json(view: View<'_>, judgement: &Judgement, taken_at: &str) -> Va
     json!({ "schema": 1, "taken_at": taken_at, "tree": tree(view, judgement), "rules": rules })
 }
 
+/// `explain PID --json` for a process that belongs to no tree.
+pub fn no_tree_json(text: &str, taken_at: &str) -> Value {
+    json!({ "schema": 1, "taken_at": taken_at, "tree": null, "rules": [], "text": text.trim_end() })
+}
+
 /// `explain --command --json`. `named` is what the catalog says; `invocation` what the line runs.
 pub fn command_json(catalog: &Catalog, named: Option<&Classified>, invocation: Option<&Invocation>) -> Value {
     let pattern = named.and_then(|named| named.pattern).map(|index| catalog.pattern(index));

@@ -4,7 +4,7 @@ mod json;
 mod redact;
 mod text;
 
-pub use json::{command_json, explain_json, scan_json, sweep_json};
+pub use json::{command_json, explain_json, no_tree_json, scan_json, sweep_json};
 pub use redact::{command_line, printable};
 pub use text::{explain_text, scan_text, sweep_text};
 

@@ -139,8 +139,9 @@ fn explain_says_every_rule_and_why_a_process_is_no_business_of_ours() {
             assert!(said.contains(part), "{part:?} is not in\n{said}");
         }
         let other = stage.orphand(&["explain", &stage.pid("live").to_string()]);
-        assert_eq!(other.status.code(), Some(1));
+        assert_eq!(other.status.code(), Some(0));
         assert!(text(&other.stdout).contains("belongs to no MCP server tree: it is a client, opencode"));
+        assert!(stage.json(&["explain", &stage.pid("live").to_string(), "--json"])["tree"].is_null());
         let nobody = stage.orphand(&["explain", "999999"]);
         assert_eq!(
             (nobody.status.code(), text(&nobody.stderr)),

@@ -56,6 +56,7 @@ fn three_levels_of_npx_go_together() {
         let all = stage.json(&["scan", "--all", "--json"]);
         let twin = stage.tree(&all, "twin");
         assert_eq!((verdict(twin), &twin["client"]["name"]), (("spare", "owned"), &"opencode".into()));
+        assert_eq!(twin["lifeline"], "held");
     });
 }
 
