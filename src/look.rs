@@ -7,7 +7,7 @@ use crate::catalog::{Catalog, Role};
 use crate::host::{Host, HostError};
 use crate::judge::{Plan, Policy, Scene, judge};
 use crate::memory::Memory;
-use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, State};
+use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
 use crate::tree::{Adopters, Roles, Tree, is_users_browser, trees};
 use std::collections::HashSet;
 
@@ -42,14 +42,23 @@ impl Look {
     }
 }
 
+/// What judging goes by.
+#[derive(Clone, Copy)]
+pub struct Judging<'a> {
+    /// Patterns.
+    pub catalog: &'a Catalog,
+    /// Settings.
+    pub policy: &'a Policy,
+}
+
 /// Looks and judges.
 pub fn look<H: Host>(
     host: &H,
-    catalog: &Catalog,
-    policy: &Policy,
+    judging: Judging<'_>,
     memory: &Memory,
     breadth: Breadth,
 ) -> Result<Look, HostError> {
+    let Judging { catalog, policy } = judging;
     let mut table = host.list()?;
     let mut reader = Reader { host, catalog, roles: Roles::default() };
     let adopters = match breadth {
@@ -170,6 +179,7 @@ impl<H: Host> Reader<'_, H> {
         let mut more: Vec<Pid> = Vec::new();
         for tree in found.iter().filter(|tree| wanted(tree, breadth)) {
             more.extend(tree.members.iter().map(|member| member.pid));
+            more.extend(tree.adopter.map(|adopter| adopter.pid));
         }
         self.read_details(table, &more);
         // A process may have run another program between the two readings: roles and trees as they are now.
@@ -177,9 +187,10 @@ impl<H: Host> Reader<'_, H> {
             .filter(|tree| wanted(tree, breadth))
             .filter(|tree| in_scope(table, tree))
             .collect();
-        let mut ends: Vec<Pid> = found.iter().flat_map(|tree| [tree.root, tree.server]).collect();
-        ends.dedup();
+        let ends: Vec<(Pid, Stream)> = found.iter().flat_map(Tree::ends).collect();
         self.host.read_far_ends(table, &ends);
+        let members: Vec<Pid> = ends.iter().filter(|end| end.1 == Stream::Stdin).map(|end| end.0).collect();
+        self.host.read_listeners(table, &members);
         self.read_holders(table, &found, breadth);
         found
     }
@@ -218,19 +229,23 @@ impl<H: Host> Reader<'_, H> {
     /// Searching everybody's descriptors costs more than the rest of the look, so it is done only where somebody holds the
     /// lifeline of an orphan, or when everything was asked for.
     fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree], breadth: Breadth) {
-        let open = |process: &Process| process.details.far_end == Fact::Known(FarEnd::Open(None));
-        let pids: Vec<Pid> = (found.iter().filter(|tree| wanted(tree, breadth)))
-            .flat_map(|tree| [tree.root, tree.server])
-            .filter(|pid| table.get(*pid).is_some_and(open))
+        let open = |table: &ProcessTable, (pid, stream): &(Pid, Stream)| {
+            table
+                .get(*pid)
+                .is_some_and(|process| *process.far_end(*stream) == Fact::Known(FarEnd::Open(None)))
+        };
+        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| wanted(tree, breadth)))
+            .flat_map(Tree::ends)
+            .filter(|end| open(table, end))
             .collect();
-        if pids.is_empty() {
+        if ends.is_empty() {
             return;
         }
-        self.host.read_holders(table, &pids);
+        self.host.read_holders(table, &ends);
         let mut holders: Vec<Pid> = Vec::new();
-        for pid in pids {
+        for (pid, stream) in ends {
             if let Some(Fact::Known(FarEnd::Open(Some(found)))) =
-                table.get(pid).map(|process| &process.details.far_end)
+                table.get(pid).map(|process| process.far_end(stream))
             {
                 holders.extend(&found.pids);
             }
@@ -265,10 +280,10 @@ pub struct Falling<'a> {
 /// Processes that appeared since `before`, by tree: children of members that still live, and children that members left
 /// behind when they ended. Those an adopter inherited; they are known by the tree's own dead stdin.
 ///
-/// A client or a user's browser that was started meanwhile is nobody's to take.
+/// A client, a host, a user's browser or something protected that was started meanwhile is not taken.
 pub fn newcomers<H: Host>(
     host: &H,
-    catalog: &Catalog,
+    judging: Judging<'_>,
     before: &ProcessTable,
     falling: &[Falling<'_>],
 ) -> Result<Vec<Vec<Process>>, HostError> {
@@ -277,8 +292,8 @@ pub fn newcomers<H: Host>(
         process.state != State::Zombie
             && !before.get(process.pid()).is_some_and(|old| old.id.same(&process.id))
     };
-    let adopters: HashSet<Pid> =
-        falling.iter().filter_map(|falling| falling.tree.adopter).map(|a| a.pid).collect();
+    // An adopter that may have started a process itself gives no heirs.
+    let adopters: HashSet<Pid> = falling.iter().filter_map(|falling| strong_adopter(falling.tree)).collect();
     let living: HashSet<Pid> = falling.iter().flat_map(|falling| falling.living.iter().copied()).collect();
     let heirs: Vec<Pid> = (table.iter())
         .filter(|process| new(process) && process.parent.is_some_and(|parent| adopters.contains(&parent)))
@@ -291,33 +306,58 @@ pub fn newcomers<H: Host>(
     fresh.sort_unstable();
     fresh.dedup();
     host.read_details(&mut table, &fresh);
-    let roles = Roles::of(&table, catalog);
+    let roles = Roles::of(&table, judging.catalog);
     let found = falling.iter().map(|falling| {
-        let own = |fact: fn(&Process) -> Option<&Descriptor>| {
-            falling.tree.chain.iter().filter_map(|pid| before.get(*pid)).filter_map(fact).collect::<Vec<_>>()
-        };
-        let lifelines = own(|process| process.stdin().filter(|stdin| stdin.is_stdio()));
         let user = before.get(falling.tree.root).and_then(|root| root.details.users.known()).copied();
         let takes = |process: &Process| {
             let same_user = user.is_some() && process.details.users.known().copied() == user;
-            new(process)
-                && same_user
-                && roles.role(process.pid()) != Some(Role::Client)
-                && !is_users_browser(&table, &roles, process)
+            let role = roles.role(process.pid());
+            let somebodys =
+                matches!(role, Some(Role::Client | Role::Host)) || is_users_browser(&table, &roles, process);
+            new(process) && same_user && !somebodys && judging.policy.protection_of(process).is_none()
         };
-        let adopter = falling.tree.adopter.map(|adopter| adopter.pid);
-        let inherited = heirs.iter().copied().filter(|pid| {
-            table.get(*pid).is_some_and(|heir| {
-                heir.parent == adopter
-                    && takes(heir)
-                    && heir.stdin().is_some_and(|stdin| lifelines.contains(&stdin))
-            })
-        });
-        let tops: Vec<Pid> = inherited.chain(falling.living.iter().copied()).collect();
+        let left = left_behind(host, before, &table, falling.tree, &heirs);
+        let left = left.into_iter().filter(|pid| table.get(*pid).is_some_and(takes));
+        let tops: Vec<Pid> = left.chain(falling.living.iter().copied()).collect();
         let mut mine: Vec<Pid> = tops.iter().flat_map(|top| table.subtree(*top, takes)).collect();
         mine.sort_unstable();
         mine.dedup();
         mine.into_iter().filter_map(|pid| table.get(pid)).filter(|process| takes(process)).cloned().collect()
     });
     Ok(found.collect())
+}
+
+fn strong_adopter(tree: &Tree) -> Option<Pid> {
+    tree.adopter.filter(|adopter| !adopter.kind.is_weak()).map(|adopter| adopter.pid)
+}
+
+/// Children that a tree's members left to its adopter when they ended: they have its own dead stdin. Where anybody else
+/// has that stdin too, nobody can tell whose child it was, and it is left to the next look.
+fn left_behind<H: Host>(
+    host: &H,
+    before: &ProcessTable,
+    table: &ProcessTable,
+    tree: &Tree,
+    heirs: &[Pid],
+) -> Vec<Pid> {
+    let lifelines: Vec<Descriptor> = (tree.chain.iter())
+        .filter_map(|pid| before.get(*pid)?.stdin().cloned())
+        .filter(Descriptor::is_stdio)
+        .collect();
+    let adopter = strong_adopter(tree);
+    let left: Vec<Pid> = (heirs.iter().copied())
+        .filter(|pid| {
+            let heir = table.get(*pid).filter(|heir| heir.parent == adopter);
+            heir.and_then(Process::stdin).is_some_and(|stdin| lifelines.contains(stdin))
+        })
+        .collect();
+    if left.is_empty() {
+        return left;
+    }
+    let below_left =
+        |pid: Pid| std::iter::once(pid).chain(table.ancestors(pid)).any(|pid| left.contains(&pid));
+    match host.sharers(table, &lifelines) {
+        Some(sharers) if sharers.iter().all(|pid| tree.contains(*pid) || below_left(*pid)) => left,
+        _ => Vec::new(),
+    }
 }

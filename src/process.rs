@@ -165,10 +165,20 @@ impl Descriptor {
     }
 }
 
-/// The far end of a process's stdin.
+/// Descriptor 0 or 1 of a process: what a client writes to, or reads from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Stream {
+    /// Descriptor 0.
+    Stdin,
+    /// Descriptor 1.
+    Stdout,
+}
+
+/// The far end of a process's stdin or stdout.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FarEnd {
-    /// Nobody holds it: POLLHUP on the pipe, or peer inode 0 on a unix socket whose receiving side is shut down.
+    /// Nobody holds it: the pipe has no writer (POLLHUP), or for stdout no reader (POLLERR); the unix socket's peer has no
+    /// inode, and the socket is shut down.
     HungUp,
     /// Somebody holds it. `None` until the holders were searched.
     Open(Option<Holders>),
@@ -216,8 +226,12 @@ pub struct Details {
     pub net_namespace: Fact<u64>,
     /// Descriptors 0, 1 and 2.
     pub stdio: [Fact<Descriptor>; 3],
-    /// The far end of descriptor 0; only read where it is a pipe or a socket.
-    pub far_end: Fact<FarEnd>,
+    /// The far ends of descriptors 0 and 1; only read where they are pipes or sockets.
+    pub far_ends: [Fact<FarEnd>; 2],
+    /// Addresses that it listens on: TCP in its own network namespace, and unix sockets of ours.
+    pub listeners: Fact<Vec<String>>,
+    /// The process that traces it: a debugger.
+    pub tracer: Fact<Pid>,
     /// Marks in the environment.
     pub marks: Fact<Marks>,
     /// Control group path.
@@ -237,7 +251,7 @@ pub struct Process {
     pub state: State,
     /// A thread of the kernel, not a program.
     pub kernel: bool,
-    /// Processor time that it has used.
+    /// Processor time that it and the children that it has waited for have used.
     pub cpu: Duration,
     /// Arguments, the program first; lossy UTF-8. Empty when the process has cleared them.
     pub command: Fact<Vec<String>>,
@@ -258,7 +272,17 @@ impl Process {
 
     /// Descriptor 0, where known.
     pub fn stdin(&self) -> Option<&Descriptor> {
-        self.details.stdio[0].known()
+        self.descriptor(Stream::Stdin).known()
+    }
+
+    /// Descriptor 0 or 1.
+    pub fn descriptor(&self, stream: Stream) -> &Fact<Descriptor> {
+        &self.details.stdio[stream as usize]
+    }
+
+    /// The far end of descriptor 0 or 1.
+    pub fn far_end(&self, stream: Stream) -> &Fact<FarEnd> {
+        &self.details.far_ends[stream as usize]
     }
 }
 

@@ -2,16 +2,18 @@
 
 use crate::memory::Memory;
 use crate::process::{BootId, Observer};
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The folder in which orphand remembers.
 #[derive(Debug)]
 pub struct StateFolder {
     folder: PathBuf,
+    uid: u32,
 }
 
 /// A locked folder. The lock ends with this value, or with the process.
@@ -51,15 +53,15 @@ impl StateFolder {
             PathBuf::from("/var/lib/orphand")
         } else {
             let own = var("XDG_STATE_HOME").or_else(|| var("HOME").map(|home| home.join(".local/state")));
-            own.unwrap_or_else(|| std::env::temp_dir().join(format!("orphand-{}", observer.uid)))
-                .join("orphand")
+            // Without a home there is no place that others could not make first; then nothing is remembered.
+            own.map_or_else(PathBuf::new, |own| own.join("orphand"))
         };
-        StateFolder { folder }
+        StateFolder { folder, uid: observer.uid }
     }
 
     /// A folder of the user's choice.
-    pub fn at(folder: PathBuf) -> StateFolder {
-        StateFolder { folder }
+    pub fn at(folder: PathBuf, observer: &Observer) -> StateFolder {
+        StateFolder { folder, uid: observer.uid }
     }
 
     /// Where the memory is kept.
@@ -71,9 +73,12 @@ impl StateFolder {
     pub fn lock(&self) -> Result<Lock, LockError> {
         let place = self.folder.join("lock");
         let unusable = |error: io::Error| LockError::Unusable { place: place.clone(), error };
+        if self.folder.as_os_str().is_empty() {
+            return Err(unusable(io::Error::other("neither XDG_STATE_HOME nor HOME is set")));
+        }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder).map_err(unusable)?;
-        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&place);
-        let file = open.map_err(unusable)?;
+        self.check_owner().map_err(unusable)?;
+        let file = no_link().create(true).truncate(false).write(true).open(&place).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(Lock(file)),
             Err(TryLockError::WouldBlock) => Err(LockError::Busy(place)),
@@ -81,10 +86,22 @@ impl StateFolder {
         }
     }
 
+    /// Whoever else could write here could tell us what we have seen.
+    fn check_owner(&self) -> io::Result<()> {
+        let meta = fs::symlink_metadata(&self.folder)?;
+        // Root may use the folder of the service's own user.
+        let own = meta.uid() == self.uid || self.uid == 0;
+        if !meta.is_dir() || !own || meta.mode() & 0o022 != 0 {
+            let text = "the folder must be your own and writable by nobody else";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        Ok(())
+    }
+
     /// What is remembered of this boot. A file that cannot be understood is set aside with a warning, not lost.
     pub fn read(&self, boot: BootId) -> Memory {
         let path = self.file();
-        let text = match fs::read_to_string(&path) {
+        let text = match self.check_owner().and_then(|()| read_file(&path)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Memory::empty(boot),
             Err(error) => {
@@ -108,11 +125,34 @@ impl StateFolder {
         let document = Document { schema: SCHEMA, memory: memory.clone() };
         let text = serde_json::to_vec(&document).map_err(io::Error::other)?;
         let new = self.folder.join(format!("{FILE}.new"));
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&new)?;
+        if let Err(error) = fs::remove_file(&new)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            return Err(error);
+        }
+        let mut file = no_link().create_new(true).write(true).open(&new)?;
         file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&new, self.file())
     }
+}
+
+/// A file larger than this is no memory.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+fn no_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    options
+}
+
+fn read_file(path: &Path) -> io::Result<String> {
+    let file = no_link().read(true).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || meta.len() > LARGEST {
+        return Err(io::Error::other("it is no ordinary file, or too large"));
+    }
+    io::read_to_string(file)
 }
 
 fn set_aside(path: &Path, error: &serde_json::Error) {

@@ -75,7 +75,9 @@ impl Table {
                     Fact::Known(Descriptor::Pipe(inode + 1)),
                     Fact::Known(Descriptor::Null),
                 ],
-                far_end: Fact::Known(FarEnd::HungUp),
+                far_ends: [Fact::Known(FarEnd::HungUp), Fact::Known(FarEnd::HungUp)],
+                listeners: Fact::Known(Vec::new()),
+                tracer: Fact::Absent,
                 marks: Fact::Known(Marks::default()),
                 cgroup: Fact::Known("/user.slice".to_owned()),
                 memory: Fact::Absent,
@@ -257,7 +259,14 @@ impl Writing<'_> {
     }
 
     pub fn far_end(self, far_end: FarEnd) -> Self {
-        self.process.details.far_end = Fact::Known(far_end);
+        self.process.details.far_ends[0] = Fact::Known(far_end);
+        self
+    }
+
+    /// Stdout is read by these, everyone searched.
+    pub fn read_by(self, readers: &[i32]) -> Self {
+        let pids = readers.iter().map(|number| pid(*number)).collect();
+        self.process.details.far_ends[1] = Fact::Known(FarEnd::Open(Some(Holders { pids, complete: true })));
         self
     }
 

@@ -55,6 +55,8 @@ pub struct Pattern {
     subcommands: Vec<Vec<String>>,
     arguments: Vec<GlobMatcher>,
     except: Vec<String>,
+    run_by: Vec<String>,
+    specific: bool,
 }
 
 /// The role of one process, and why.
@@ -97,10 +99,14 @@ struct Field {
 }
 
 impl Field {
-    fn find(&self, word: &str, found: &mut Vec<PatternIndex>) {
+    fn find_literal(&self, word: &str, found: &mut Vec<PatternIndex>) {
         if let Some(owners) = self.literal.get(word) {
             found.extend(owners);
         }
+    }
+
+    fn find(&self, word: &str, found: &mut Vec<PatternIndex>) {
+        self.find_literal(word, found);
         found.extend(self.globs.matches(word).into_iter().map(|at| self.owners[at]));
     }
 }
@@ -158,6 +164,8 @@ impl Catalog {
                     .collect(),
                 arguments: arguments.map_err(fail)?,
                 except: text.except_program.as_slice().to_vec(),
+                run_by: text.run_by.as_slice().to_vec(),
+                specific: text.is_specific(),
                 name: text.name,
             });
         }
@@ -213,7 +221,8 @@ impl Catalog {
         }
         for command in &invocation.commands {
             self.fields[PROGRAM].find(command, found);
-            self.fields[PACKAGE].find(command, found);
+            // A package brings a command of its name; that a name only looks like a package's proves less.
+            self.fields[PACKAGE].find_literal(command, found);
         }
         if invocation.executable.contains('/') && invocation.executable != target {
             self.fields[PATH].find(&invocation.executable, found);
@@ -268,13 +277,15 @@ impl Pattern {
     fn rank(&self) -> (u8, u8) {
         let role = match self.role {
             Role::Helper => 0,
-            Role::Server if self.own => 1,
-            Role::Server if !self.generic => 2,
+            Role::Server if self.own && self.specific => 1,
+            Role::Server if !self.generic && !self.own => 2,
             Role::Client => 3,
             Role::Host | Role::Adopter => 4,
             Role::Launcher => 5,
             Role::Browser => 6,
-            Role::Server => 7,
+            // What matches by shape alone, also the user's own, never makes a client a server.
+            Role::Server if self.own => 7,
+            Role::Server => 8,
         };
         (role, u8::from(self.strength == Strength::Weak))
     }
@@ -282,7 +293,7 @@ impl Pattern {
     fn fits(&self, invocation: &Invocation) -> bool {
         let subcommand = self.subcommands.is_empty()
             || self.subcommands.iter().any(|words| {
-                let mut given = invocation.positionals();
+                let mut given = invocation.leading_words();
                 words.iter().all(|word| given.next() == Some(word))
             });
         let argument = self.arguments.is_empty()
@@ -290,7 +301,8 @@ impl Pattern {
                 .arguments
                 .iter()
                 .any(|wanted| invocation.arguments.iter().any(|word| wanted.is_match(word)));
-        subcommand && argument && !self.except.contains(&invocation.program)
+        let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
+        subcommand && argument && run_by && !self.except.contains(&invocation.program)
     }
 }
 

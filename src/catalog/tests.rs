@@ -60,7 +60,8 @@ fn servers_of_the_reports_are_known_by_name() {
             "node /u/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
             "@modelcontextprotocol/server-everything",
         ),
-        ("python apple_mail_mcp.py", "apple_mail_mcp.py"),
+        ("python apple_mail_mcp.py", "apple-mail"),
+        ("npx mcp-foo", "mcp-foo"),
         ("npm exec @acme/billing-mcp", "@acme/billing-mcp"),
     ];
     for (line, name) in rows {
@@ -72,6 +73,11 @@ fn servers_of_the_reports_are_known_by_name() {
 #[test]
 fn what_is_merely_likely_is_weak() {
     let catalog = shipped();
+    let likely = ["mcp-backup --all", "/opt/mcp-train-model", "python3 train_mcp.py", "python3 test_mcp.py"];
+    for line in likely {
+        let found = role(&catalog, line).unwrap_or_else(|| panic!("{line:?} is nothing"));
+        assert_eq!((found.0, found.1), (Role::Server, Strength::Weak), "{line:?}");
+    }
     for line in [
         "acme mcp",
         "acme mcp serve",
@@ -106,6 +112,11 @@ fn false_friends_are_nothing() {
         "ssh host foo-mcp",
         "postgres",
         "sleep 1000",
+        "node /x/node_modules/foo-mcp/scripts/migrate-db.js",
+        "sh -c 'cd /h/.claude/plugins/foo && ./sync-memory.sh'",
+        "uv run --directory /h/.claude/plugins/foo python train.py",
+        "sh -c 'X=\"$(python backup.py)\" foo-mcp'",
+        "ffmpeg -i wedding.mkv",
         "node",
         "python3",
     ];
@@ -136,6 +147,12 @@ fn clients_hosts_helpers_and_browsers() {
         ),
         ("cursor-agent", Role::Client),
         ("npx @modelcontextprotocol/inspector", Role::Client),
+        ("claude --resume mcp serve", Role::Client),
+        ("/usr/local/bin/slack-mcp-client", Role::Client),
+        ("python3 agent_mcp.py", Role::Client),
+        ("mcp-agent", Role::Client),
+        ("mcphost", Role::Client),
+        ("npx some-mcp-bridge", Role::Host),
         ("tmux new -s x", Role::Host),
         ("tmux: server", Role::Host),
         ("PM2 v5.3.0: God Daemon (/h/.pm2)", Role::Host),
@@ -192,6 +209,26 @@ fn bad_patterns_say_what_is_wrong() {
         let error = compile(text.clone()).expect_err(&format!("{text:?}")).to_string();
         assert!(error.contains(problem) && error.contains("\"x\""), "{text:?}: {error}");
     }
+}
+
+#[test]
+fn a_users_shape_never_makes_a_client_a_server() {
+    let shape = PatternText { cmdline: Some("mcp".to_owned()), ..named("mine") };
+    let word = PatternText { program: Words::One("crush".to_owned()), ..named("own") };
+    let client = PatternText {
+        program: Words::Many(vec!["claude".to_owned(), "crush".to_owned()]),
+        ..named("client")
+    };
+    let catalog = Catalog::compile([
+        (Role::Server, true, shape),
+        (Role::Server, true, word),
+        (Role::Client, false, client),
+    ])
+    .unwrap();
+    let role = |line: &str| role(&catalog, line).map(|found| found.0);
+    assert_eq!(role("claude -p x --mcp-config mcp.json"), Some(Role::Client));
+    assert_eq!(role("thing --mcp-config mcp.json"), Some(Role::Server));
+    assert_eq!(role("crush"), Some(Role::Server), "word for word it is the user's to say");
 }
 
 #[test]

@@ -79,6 +79,9 @@ pub struct PatternText {
     /// A word among the arguments: `--mcp`.
     #[serde(default)]
     pub argument: Words,
+    /// Programs that must stand in front: `bun` in `bun run --cwd DIR start`.
+    #[serde(default)]
+    pub run_by: Words,
     /// Programs that are not meant, although a naming key fits.
     #[serde(default)]
     pub except_program: Words,
@@ -112,6 +115,16 @@ impl PatternText {
             &self.directory,
             &self.project,
         ]
+    }
+
+    /// Whether it names things word for word, not by shape.
+    pub(super) fn is_specific(&self) -> bool {
+        let shapes = [&self.path, &self.directory, &self.project];
+        let literal =
+            |words: &Words| words.as_slice().iter().all(|word| !word.contains(['*', '?', '[', '{']));
+        self.cmdline.is_none()
+            && shapes.iter().all(|words| words.as_slice().is_empty())
+            && self.naming().into_iter().all(literal)
     }
 
     /// Whether any naming key is given.

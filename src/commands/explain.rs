@@ -1,6 +1,6 @@
 //! `orphand explain`: everything known about one tree, or what a pasted command line would be.
 
-use super::{open_host, print, print_json, settings, state_folder, taken_at};
+use super::{judging, open_host, print, print_json, settings, state_folder, taken_at};
 use crate::catalog::{Catalog, Classified, Role};
 use crate::cli::{Explain, Global};
 use crate::host::Host;
@@ -20,7 +20,7 @@ pub(super) fn run(global: &Global, options: &Explain) -> anyhow::Result<ExitCode
     }
     let Some(pid) = options.pid.and_then(Pid::new) else { bail!("give a process number or --command") };
     let memory = state_folder(&settings, host.observer()).read(host.boot());
-    let look = look(&host, &settings.catalog, &settings.policy, &memory, Breadth::Everything)?;
+    let look = look(&host, judging(&settings), &memory, Breadth::Everything)?;
     let view = View { look: &look, catalog: &settings.catalog, all: true };
     let Some(judgement) = look.plan.of_member(pid) else {
         let text = no_tree(&look, &settings.catalog, pid)?;

@@ -8,6 +8,7 @@ mod sweep;
 use crate::cli::{Command, Global};
 use crate::config::{ConfigError, Settings, Sources, load};
 use crate::host::linux::Linux;
+use crate::look::Judging;
 use crate::process::Observer;
 use crate::state::StateFolder;
 use anyhow::Context;
@@ -59,8 +60,15 @@ fn settings(global: &Global, observer: &Observer) -> Result<Settings, ConfigErro
     Ok(settings)
 }
 
+fn judging(settings: &Settings) -> Judging<'_> {
+    Judging { catalog: &settings.catalog, policy: &settings.policy }
+}
+
 fn state_folder(settings: &Settings, observer: &Observer) -> StateFolder {
-    settings.state_directory.clone().map_or_else(|| StateFolder::usual(observer), StateFolder::at)
+    settings
+        .state_directory
+        .clone()
+        .map_or_else(|| StateFolder::usual(observer), |folder| StateFolder::at(folder, observer))
 }
 
 /// The time of a look for people and programs: RFC 3339, UTC, whole seconds.

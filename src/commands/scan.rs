@@ -1,6 +1,6 @@
 //! `orphand scan`: one look. Never signals, and leaves no trace: what it saw is not remembered.
 
-use super::{open_host, print, print_json, settings, state_folder, taken_at};
+use super::{judging, open_host, print, print_json, settings, state_folder, taken_at};
 use crate::cli::{Global, Scan};
 use crate::host::Host;
 use crate::look::{Breadth, look};
@@ -12,7 +12,7 @@ pub(super) fn run(global: &Global, options: &Scan) -> anyhow::Result<ExitCode> {
     let settings = settings(global, host.observer())?;
     let memory = state_folder(&settings, host.observer()).read(host.boot());
     let breadth = if options.all { Breadth::Everything } else { Breadth::Orphans };
-    let look = look(&host, &settings.catalog, &settings.policy, &memory, breadth)?;
+    let look = look(&host, judging(&settings), &memory, breadth)?;
     let view = View { look: &look, catalog: &settings.catalog, all: options.all };
     if options.json {
         print_json(&scan_json(view, &taken_at()))?;

@@ -1,6 +1,6 @@
 //! `orphand sweep`: a look and a reap. What timers and cron call; remembers between runs.
 
-use super::{NOT_ALL_REAPED, open_host, print, print_json, settings, state_folder, taken_at};
+use super::{NOT_ALL_REAPED, judging, open_host, print, print_json, settings, state_folder, taken_at};
 use crate::cli::{Global, Sweep};
 use crate::config::{Mode, Settings};
 use crate::host::Host;
@@ -109,14 +109,14 @@ impl Sweeper<'_> {
             trees(doomed),
             duration(grace)
         );
-        let rules = Rules { catalog: &settings.catalog, policy: &settings.policy, timing: settings.timing };
+        let rules = Rules { judging: judging(settings), timing: settings.timing };
         let reaped = sweep(self.host, rules, &memory, &first, interrupts.second()).await?;
         Ok(Some((first, reaped)))
     }
 
     fn look(&mut self, memory: &mut Memory) -> anyhow::Result<Look> {
         let settings = self.settings;
-        let look = look(self.host, &settings.catalog, &settings.policy, memory, Breadth::Orphans)?;
+        let look = look(self.host, judging(settings), memory, Breadth::Orphans)?;
         *memory = look.remember(memory);
         self.notebook.write(memory);
         Ok(look)

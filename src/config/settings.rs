@@ -257,7 +257,17 @@ fn compile_catalog(own: Vec<(Role, PatternText, Origin)>, problems: &mut Vec<Pro
     let mut all = shipped_patterns(problems);
     for (role, pattern, origin) in own {
         match Catalog::compile([(role, true, pattern.clone())]) {
-            Ok(_) => all.push((role, true, pattern)),
+            Ok(alone) => {
+                if let Some(line) = ordinary_line_named_by(&alone, role) {
+                    let name = &pattern.name;
+                    let text = format!(
+                        "pattern \"{name}\": would also name `{line}`, which is no MCP server; make it narrower"
+                    );
+                    problems.push(Problem { origin, text });
+                    continue;
+                }
+                all.push((role, true, pattern));
+            }
             Err(error) => problems.push(Problem { origin, text: error.to_string() }),
         }
     }
@@ -265,6 +275,32 @@ fn compile_catalog(own: Vec<(Role, PatternText, Origin)>, problems: &mut Vec<Pro
         problems.push(Problem { origin: Origin::built_in("catalog"), text: error.to_string() });
         Catalog::default()
     })
+}
+
+/// Lines that run on every machine and are no servers. A server pattern that names one of them is a mistake.
+const ORDINARY: [&str; 14] = [
+    "claude",
+    "claude -p x",
+    "codex",
+    "opencode serve",
+    "cursor-agent",
+    "bash",
+    "sh -c ls",
+    "python3 x.py",
+    "node x.js",
+    "vim x",
+    "tmux",
+    "sshd",
+    "orphand sweep",
+    "sleep 1",
+];
+
+fn ordinary_line_named_by(alone: &Catalog, role: Role) -> Option<&'static str> {
+    let names = |line: &&str| {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        alone.classify(&words).is_some_and(|found| found.pattern.is_some())
+    };
+    if role == Role::Server { ORDINARY.into_iter().find(names) } else { None }
 }
 
 fn shipped_patterns(problems: &mut Vec<Problem>) -> Vec<(Role, bool, PatternText)> {

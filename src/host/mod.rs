@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 pub mod linux;
 
-use crate::process::{BootId, Observer, Pid, ProcessTable};
+use crate::process::{BootId, Descriptor, Observer, Pid, ProcessTable, Stream};
 use crate::reap::Signal;
 use std::future::Future;
 use std::io;
@@ -50,11 +50,18 @@ pub trait Host {
     /// Reads only users of these.
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]);
 
-    /// Looks at the far ends of the stdin of these.
-    fn read_far_ends(&self, table: &mut ProcessTable, pids: &[Pid]);
+    /// Finds out what these listen on.
+    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]);
 
-    /// Finds out who holds the open far ends of these.
-    fn read_holders(&self, table: &mut ProcessTable, pids: &[Pid]);
+    /// Looks at the far ends of these.
+    fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]);
+
+    /// Finds out who holds the open ones among these far ends.
+    fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]);
+
+    /// Processes that have one of these pipes or sockets open themselves, the near end. `None` when not everyone could
+    /// be searched.
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>>;
 
     /// Holds a process, so that its number cannot come to mean another one.
     fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;

@@ -98,13 +98,9 @@ impl Invocation {
         })
     }
 
-    /// Arguments of the target that are no options, in order.
-    pub fn positionals(&self) -> impl Iterator<Item = &str> {
-        self.arguments
-            .iter()
-            .map(String::as_str)
-            .take_while(|word| *word != "--")
-            .filter(|word| !word.starts_with('-'))
+    /// Arguments of the target up to the first option: behind one, a word may be its value.
+    pub fn leading_words(&self) -> impl Iterator<Item = &str> {
+        self.arguments.iter().map(String::as_str).take_while(|word| !word.starts_with('-'))
     }
 
     /// The words that make this a network server or a daemon, which nobody reaches over stdin; `None` for the stdio form.
@@ -141,7 +137,9 @@ impl Invocation {
                 _ => {}
             }
         }
-        self.positionals().next().filter(|word| *word == "daemon").map(str::to_owned)
+        let network = ["daemon", "sse", "http", "streamablehttp", "streamable-http"];
+        let first = self.leading_words().next()?;
+        network.contains(&first.to_ascii_lowercase().as_str()).then(|| first.to_owned())
     }
 
     fn new(kind: Kind, target: &str, arguments: &[String]) -> Invocation {

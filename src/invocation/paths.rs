@@ -65,7 +65,8 @@ pub fn packages_of(path: &str) -> Vec<String> {
     if let Some(at) = parts.iter().rposition(|part| *part == "node_modules") {
         // `.bin/NAME` names a command, not a package; the runner's cache may still name the package.
         if parts.get(at + 1) != Some(&".bin") {
-            return below(at + 1).into_iter().collect();
+            let aside = parts[at + 1..].iter().any(|part| ASIDE.contains(part));
+            return below(at + 1).filter(|_| !aside).into_iter().collect();
         }
     }
     if let Some(at) = parts.iter().position(|part| part.starts_with("bunx-")) {
@@ -80,6 +81,10 @@ pub fn packages_of(path: &str) -> Vec<String> {
     let scope = parts.iter().rposition(|part| part.len() > 1 && part.starts_with('@'));
     scope.filter(|at| at + 2 < parts.len()).and_then(below).into_iter().collect()
 }
+
+/// Directories of a package that hold no server: a script in them does something else.
+const ASIDE: [&str; 9] =
+    ["scripts", "test", "tests", "__tests__", "tools", "examples", "bench", "benchmarks", "migrations"];
 
 /// Directories that only say how a project was built.
 const BUILD_DIRECTORIES: [&str; 9] = ["dist", "build", "lib", "out", "src", "bin", "cli", "stdio", "esm"];

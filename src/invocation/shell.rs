@@ -121,6 +121,9 @@ fn split_list(script: &str) -> Option<Vec<(String, String)>> {
                 text.push(letter);
             }
             (Some('\''), _) => text.push(letter),
+            // Outside single quotes a substitution runs something of its own.
+            (None | Some('"'), '`') => return None,
+            (None | Some('"'), '$') if letters.peek() == Some(&'(') => return None,
             (_, '\\') => {
                 text.push(letter);
                 text.extend(letters.next());
@@ -131,7 +134,6 @@ fn split_list(script: &str) -> Option<Vec<(String, String)>> {
                 text.push(letter);
             }
             (None, '<') if letters.peek() == Some(&'<') => return None,
-            (None, '`') => return None,
             (None, '&') if text.ends_with('>') || text.ends_with('<') || letters.peek() == Some(&'>') => {
                 text.push(letter);
             }

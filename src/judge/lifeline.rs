@@ -1,6 +1,6 @@
-//! The lifeline: stdin, seen from its far end.
+//! The lifeline: stdin, seen from its far end. Stdout is looked at in the same way, for whoever still reads.
 
-use crate::process::{Descriptor, Fact, FarEnd, Pid, Process};
+use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, Stream};
 use std::collections::HashSet;
 
 /// Whether anybody can still talk to a process over stdin.
@@ -27,21 +27,23 @@ impl Lifeline {
         }
     }
 
-    /// The lifeline of a process, given the members of all trees that are condemned so far.
-    pub fn of(process: &Process, condemned: &HashSet<Pid>) -> Lifeline {
-        let stdin = match &process.details.stdio[0] {
-            Fact::Known(stdin) => stdin,
-            Fact::Absent => return Lifeline::Unknown("its descriptor 0 is closed".to_owned()),
+    /// The far end of a process's stdin or stdout, given the members of all trees that are condemned so far.
+    pub fn of(table: &ProcessTable, process: &Process, stream: Stream, condemned: &HashSet<Pid>) -> Lifeline {
+        let descriptor = match process.descriptor(stream) {
+            Fact::Known(descriptor) => descriptor,
+            Fact::Absent => return Lifeline::Unknown(format!("its {} is closed", word(stream))),
             Fact::Denied => return Lifeline::Unknown("its descriptors may not be read".to_owned()),
             Fact::Gone => return Lifeline::Unknown("it ended during the look".to_owned()),
             Fact::Unread => return Lifeline::Unknown("its descriptors were not read".to_owned()),
         };
-        if !stdin.is_stdio() {
-            return Lifeline::NotStdio(format!("stdin is {}", stdin.word()));
+        if !descriptor.is_stdio() {
+            return Lifeline::NotStdio(format!("{} is {}", word(stream), descriptor.word()));
         }
-        let holders = match &process.details.far_end {
+        let holders = match process.far_end(stream) {
             Fact::Known(FarEnd::HungUp) => return Lifeline::HungUp,
-            Fact::Known(FarEnd::Unknown(why)) => return Lifeline::Unknown(why.clone()),
+            Fact::Known(FarEnd::Unknown(why)) => {
+                return Lifeline::Unknown(format!("of its {}, {why}", word(stream)));
+            }
             Fact::Known(FarEnd::Open(Some(holders))) => holders,
             Fact::Known(FarEnd::Open(None)) => {
                 return Lifeline::Unknown("the far end is open; nobody looked for its holders".to_owned());
@@ -49,7 +51,9 @@ impl Lifeline {
             Fact::Denied => return Lifeline::Unknown("the far end may not be looked at".to_owned()),
             _ => return Lifeline::Unknown("the far end was not read".to_owned()),
         };
-        let others = || holders.pids.iter().copied().filter(|pid| *pid != process.pid());
+        // Whoever keeps his own end open, himself or by a process of his, does not want to end with his client.
+        let own = |pid: &Pid| *pid == process.pid() || table.ancestors(*pid).contains(&process.pid());
+        let others = || holders.pids.iter().copied().filter(|pid| !own(pid));
         let outside: Vec<Pid> = others().filter(|pid| !condemned.contains(pid)).collect();
         if !outside.is_empty() {
             return Lifeline::Held(outside);
@@ -63,11 +67,17 @@ impl Lifeline {
                 "the far end is open, but no process here holds it: it is in another namespace or on its way";
             return Lifeline::Unknown(text.to_owned());
         }
-        // Whoever keeps his own stdin open does not want to end with his client.
         if others().count() < holders.pids.len() {
-            return Lifeline::NotStdio("it holds both ends of its stdin itself".to_owned());
+            return Lifeline::NotStdio(format!("it holds both ends of its {} itself", word(stream)));
         }
         Lifeline::HungUp
+    }
+}
+
+fn word(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Stdin => "stdin",
+        Stream::Stdout => "stdout",
     }
 }
 

@@ -56,6 +56,8 @@ pub enum Code {
     ContainsClient,
     /// Nobody talks to it over stdin.
     NotStdio,
+    /// It listens on a socket, and nobody looked who visits.
+    Listening,
     /// Somebody holds the far end.
     InUse,
     /// A fact that the verdict needs was denied.
@@ -86,6 +88,7 @@ impl Code {
             Code::Managed => "managed",
             Code::ContainsClient => "contains-client",
             Code::NotStdio => "not-stdio",
+            Code::Listening => "listening",
             Code::InUse => "in-use",
             Code::Unreadable => "unreadable",
             Code::Work => "work",

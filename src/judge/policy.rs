@@ -33,7 +33,18 @@ pub struct Policy {
     pub spare: Vec<SpareRule>,
 }
 
-/// A `[[protect]]` rule as it is written. Every key that is given must hold, for one process between root and server.
+impl Policy {
+    /// Why a process is protected: by its own environment or by a rule.
+    pub fn protection_of(&self, process: &Process) -> Option<String> {
+        if process.details.marks.known().is_some_and(|marks| marks.orphand.as_deref() == Some("keep")) {
+            return Some(format!("ORPHAND=keep is in the environment of process {}", process.pid()));
+        }
+        let rule = self.spare.iter().find(|rule| rule.protects(process) == Some(true))?;
+        Some(format!("the rule \"{}\" protects process {}", rule.name, process.pid()))
+    }
+}
+
+/// A `[[protect]]` rule as it is written. Every key that is given must hold, for one process of the tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SpareText {
     /// Name or number of the user.

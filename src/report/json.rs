@@ -1,6 +1,6 @@
 //! The JSON contract, schema 1: a field is never renamed or removed.
 
-use super::{Totals, View, command_line, printable};
+use super::{Totals, View, command_line, sentence};
 use crate::catalog::{Catalog, Classified, Role, Strength};
 use crate::invocation::Invocation;
 use crate::judge::Judgement;
@@ -37,7 +37,7 @@ pub fn explain_json(view: View<'_>, judgement: &Judgement, taken_at: &str) -> Va
                 "code": answer.code.word(),
                 "holds": answer.verdict.is_some(),
                 "verdict": answer.verdict.map(|verdict| verdict.word()),
-                "text": printable(&answer.text),
+                "text": sentence(&answer.text),
             })
         })
         .collect();
@@ -86,7 +86,7 @@ fn tree(view: View<'_>, judgement: &Judgement) -> Value {
     let tree = &judgement.tree;
     let memory = view.memory(judgement);
     let reasons: Vec<Value> = (judgement.reasons.iter())
-        .map(|reason| json!({ "code": reason.code.word(), "text": printable(&reason.text) }))
+        .map(|reason| json!({ "code": reason.code.word(), "text": sentence(&reason.text) }))
         .collect();
     let members: Vec<Value> = (tree.members.iter())
         .filter_map(|member| Some((member, view.process(member.pid)?)))
@@ -103,9 +103,9 @@ fn tree(view: View<'_>, judgement: &Judgement) -> Value {
         "verdict": judgement.verdict.word(),
         "code": judgement.code().word(),
         "reasons": reasons,
-        "server": printable(&tree.name),
+        "server": sentence(&tree.name),
         "client": judgement.client.as_ref().map(|client| {
-            json!({ "name": printable(&client.name), "pid": client.pid, "alive": true })
+            json!({ "name": sentence(&client.name), "pid": client.pid, "alive": true })
         }),
         "adopter": tree.adopter.map(|adopter| json!({ "kind": adopter.kind.word(), "pid": adopter.pid })),
         "lifeline": judgement.lifeline.word(),
@@ -152,7 +152,7 @@ fn outcome(done: &Reaped) -> Value {
         }
         Outcome::SparedOnRecheck(why) | Outcome::Failed(why) => {
             let result = if done.outcome.is_failure() { "failed" } else { "spared-on-recheck" };
-            json!({ "result": result, "terminated": 0, "killed": 0, "took_ms": 0, "freed": freed, "text": printable(why) })
+            json!({ "result": result, "terminated": 0, "killed": 0, "took_ms": 0, "freed": freed, "text": sentence(why) })
         }
     }
 }

@@ -120,6 +120,11 @@ fn redact_shapes(word: &str) -> String {
     SECRET_SHAPE.replace_all(&word, HIDDEN).into_owned()
 }
 
+/// A sentence or a name for people: secrets by their shape hidden, control characters escaped.
+pub fn sentence(text: &str) -> String {
+    printable(&redact_shapes(text))
+}
+
 /// Text that cannot move the cursor, change colours, or turn the reading direction.
 pub fn printable(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

@@ -1,6 +1,6 @@
 //! Tables for people: tree shape, verdict and reason in words, age, memory, owner. Fits the terminal, or 80 columns.
 
-use super::{Totals, View, command_line, printable};
+use super::{Totals, View, command_line, printable, sentence};
 use crate::judge::{Judgement, Verdict};
 use crate::process::{Descriptor, Fact, Pid, Process};
 use crate::reap::Ending;
@@ -90,7 +90,7 @@ pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String
             None => (" ", "-"),
         };
         let head = format!("{mark} {:<16}{verdict:<8}", answer.code.word());
-        write_wrapped(&mut out, &head, 26, &printable(&answer.text));
+        write_wrapped(&mut out, &head, 26, &sentence(&answer.text));
     }
     out
 }
@@ -154,14 +154,14 @@ fn write_tree(out: &mut String, view: View<'_>, judgement: &Judgement, done: Opt
     let facts =
         format!("{}, {}{swap}, {}", duration(view.age(judgement)), size(memory.rss), view.user(judgement));
     let verdict = judgement.verdict.word();
-    let name = printable(&judgement.tree.name);
+    let name = sentence(&judgement.tree.name);
     let room = width().saturating_sub(verdict.len() + 3 + facts.len());
     let name = cut(&name, room.max(8));
     let _ = writeln!(out, "{style}{verdict}{style:#} {name}  {facts}");
     let reason = &judgement.reasons[0];
-    write_wrapped(out, "  ", 2, &format!("{}: {}", reason.code.word(), printable(&reason.text)));
+    write_wrapped(out, "  ", 2, &format!("{}: {}", reason.code.word(), sentence(&reason.text)));
     for also in &judgement.reasons[1..] {
-        write_wrapped(out, "  ", 2, &format!("also {}: {}", also.code.word(), printable(&also.text)));
+        write_wrapped(out, "  ", 2, &format!("also {}: {}", also.code.word(), sentence(&also.text)));
     }
     if let Some(done) = done {
         write_wrapped(out, "  ", 2, &format!("=> {}", outcome_words(done)));
@@ -246,8 +246,8 @@ fn outcome_words(done: &Reaped) -> String {
                 Ending::Failed => format!("not all could be ended: {}", survivors()),
             }
         }
-        Outcome::SparedOnRecheck(why) => format!("left alone: {}", printable(why)),
-        Outcome::Failed(why) => format!("left alone: {}", printable(why)),
+        Outcome::SparedOnRecheck(why) => format!("left alone: {}", sentence(why)),
+        Outcome::Failed(why) => format!("left alone: {}", sentence(why)),
     }
 }
 

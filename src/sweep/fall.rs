@@ -1,6 +1,7 @@
 //! Trees on their way down, all at once: exits and time become events, effects become signals through pins.
 
 use super::{Freed, Outcome, Reaped, Rules};
+use crate::catalog::Role;
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
 use crate::look::{Falling, Look, newcomers};
@@ -149,9 +150,14 @@ where
         }
     }
 
-    fn signal(&self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
+    fn signal(&mut self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
+        let now = self.has_become(pid);
         let server = &self.trees[at].judgement.tree.name;
         let pin = self.pins.get(&pid)?;
+        if let Some(what) = now {
+            tracing::warn!("process {pid} of {server} has become {what} and is left alone");
+            return Some(Event::SignalFailed(pid, format!("it has become {what}")));
+        }
         match pin.signal(signal) {
             Ok(()) => {
                 tracing::debug!("{signal:?} to process {pid} of {server}");
@@ -164,6 +170,15 @@ where
                 Some(Event::SignalFailed(pid, error.to_string()))
             }
         }
+    }
+
+    /// A process may run another program at any time. What has become a client or a host is signalled no more.
+    fn has_become(&mut self, pid: Pid) -> Option<String> {
+        self.host.read_commands(&mut self.view.table, &[pid]);
+        let process = self.view.table.get(pid)?;
+        let found = self.rules.judging.catalog.classify(process.arguments())?;
+        matches!(found.role, Role::Client | Role::Host)
+            .then(|| self.rules.judging.catalog.display_name(&found))
     }
 
     /// One look for all trees that want one.
@@ -181,7 +196,7 @@ where
                     Falling { tree: &tree.judgement.tree, living }
                 })
                 .collect();
-            let found = newcomers(self.host, self.rules.catalog, &self.view.table, &falling);
+            let found = newcomers(self.host, self.rules.judging, &self.view.table, &falling);
             drop(falling);
             let found = found.unwrap_or_else(|error| {
                 tracing::warn!("cannot look for late descendants: {error}");
@@ -213,9 +228,9 @@ where
         self.watch(tasks, pid);
         tracing::info!("process {pid} was started by {} on its way down", self.trees[at].judgement.tree.name);
         let mut roles = Roles::default();
-        roles.add(process, self.rules.catalog);
+        roles.add(process, self.rules.judging.catalog);
         let role = match roles.role(pid) {
-            Some(crate::catalog::Role::Browser) => MemberRole::Browser,
+            Some(Role::Browser) => MemberRole::Browser,
             _ => MemberRole::Other,
         };
         Some(reap::Member { id: process.id, role, stopped: process.state == State::Stopped })

@@ -2,10 +2,9 @@
 
 mod fall;
 
-use crate::catalog::Catalog;
 use crate::host::{Host, HostError, Pin};
-use crate::judge::{Judgement, Policy, Verdict};
-use crate::look::{Breadth, Look, look};
+use crate::judge::{Judgement, Verdict};
+use crate::look::{Breadth, Judging, Look, look};
 use crate::memory::Memory;
 use crate::process::Pid;
 use crate::reap::{self, Ending, Timing};
@@ -59,10 +58,8 @@ pub struct Freed {
 /// Everything that a sweep acts by.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
-    /// Patterns.
-    pub catalog: &'a Catalog,
-    /// Settings of judging.
-    pub policy: &'a Policy,
+    /// Patterns and settings of judging.
+    pub judging: Judging<'a>,
     /// Settings of reaping.
     pub timing: Timing,
 }
@@ -99,7 +96,7 @@ where
             break;
         }
         // What is read now is of the held processes, as long as no pin has ended afterwards.
-        let fresh = look(host, rules.catalog, rules.policy, memory, Breadth::Orphans)?;
+        let fresh = look(host, rules.judging, memory, Breadth::Orphans)?;
         let before = std::mem::take(&mut candidates);
         let mut unsettled = false;
         for old in before {

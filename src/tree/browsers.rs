@@ -49,6 +49,12 @@ pub fn is_headless(arguments: &[String]) -> bool {
             .any(|word| word == "--headless" || word.starts_with("--headless=") || word == "-headless")
 }
 
+/// Whether it opens a port that other programs may control it by.
+pub fn listens_for_debuggers(arguments: &[String]) -> bool {
+    words(arguments)
+        .any(|word| word == "--remote-debugging-port" || word.starts_with("--remote-debugging-port="))
+}
+
 fn is_made_for_automation(arguments: &[String]) -> bool {
     arguments.first().is_some_and(|program| {
         PROGRAMS.contains(&base_name(program.split_whitespace().next().unwrap_or(program)))

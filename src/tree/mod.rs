@@ -6,10 +6,10 @@ mod browsers;
 mod tests;
 
 pub use adopters::{Adopter, AdopterKind, Adopters};
-pub use browsers::is_headless;
+pub use browsers::{is_headless, listens_for_debuggers};
 
 use crate::catalog::{Catalog, Classified, Pattern, PatternIndex, Role, Strength};
-use crate::process::{Descriptor, Pid, Process, ProcessTable, State};
+use crate::process::{Descriptor, Pid, Process, ProcessTable, State, Stream};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The roles of every process whose command line was read.
@@ -117,6 +117,14 @@ impl Tree {
         catalog.pattern(self.pattern)
     }
 
+    /// The far ends that tell whether anybody needs it: stdin of every member (browsers have channels of their own), and
+    /// stdout of root and server.
+    pub fn ends(&self) -> impl Iterator<Item = (Pid, Stream)> {
+        let inputs = self.members.iter().filter(|member| member.role != MemberRole::Browser);
+        let outputs = [self.root, self.server].into_iter().take(if self.root == self.server { 1 } else { 2 });
+        inputs.map(|member| (member.pid, Stream::Stdin)).chain(outputs.map(|pid| (pid, Stream::Stdout)))
+    }
+
     /// Members of one role.
     pub fn members_of(&self, role: MemberRole) -> impl Iterator<Item = Pid> {
         self.members.iter().filter(move |member| member.role == role).map(|member| member.pid)
@@ -212,9 +220,19 @@ impl Scene<'_> {
 
     fn tree(&self, chain: Vec<Pid>) -> Option<Tree> {
         let (root, server) = (*chain.first()?, *chain.last()?);
-        // The innermost that names the server: a wrapper may have launched something without a name.
-        let named = chain.iter().rev().filter_map(|pid| self.roles.get(*pid));
-        let classified = named.into_iter().find(|known| known.role == Role::Server)?;
+        // The innermost that names the server beyond doubt, or else the innermost that names it: a wrapper may have
+        // launched something without a name, or with a name that tells less than the package's.
+        let servers = || {
+            chain
+                .iter()
+                .rev()
+                .filter_map(|pid| self.roles.get(*pid))
+                .filter(|known| known.role == Role::Server)
+        };
+        let beyond_doubt = |known: &&Classified| {
+            known.pattern.is_some_and(|index| is_named_beyond_doubt(self.catalog.pattern(index)))
+        };
+        let classified = servers().find(beyond_doubt).or_else(|| servers().next())?;
         let enter = |process: &Process| {
             let owner = process.parent.and_then(|parent| self.roles.role(parent));
             let below_client =

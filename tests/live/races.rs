@@ -4,9 +4,9 @@ use crate::stage::{Stage, actor, client, npx, on_stage};
 use orphand::config::{Settings, Sources, load};
 use orphand::host::linux::{Linux, PidFd};
 use orphand::host::{Host, HostError};
-use orphand::look::{Breadth, look};
+use orphand::look::{Breadth, Judging, look};
 use orphand::memory::Memory;
-use orphand::process::{BootId, Observer, Pid, ProcessTable};
+use orphand::process::{BootId, Descriptor, Observer, Pid, ProcessTable, Stream};
 use orphand::sweep::{Outcome, Reaped, Rules, sweep};
 use std::cell::{Cell, RefCell};
 
@@ -53,11 +53,17 @@ impl Host for Meddled<'_> {
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_users(table, pids);
     }
-    fn read_far_ends(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        self.linux.read_far_ends(table, pids);
+    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.linux.read_listeners(table, pids);
     }
-    fn read_holders(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        self.linux.read_holders(table, pids);
+    fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
+        self.linux.read_far_ends(table, ends);
+    }
+    fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
+        self.linux.read_holders(table, ends);
+    }
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>> {
+        self.linux.sharers(table, descriptors)
     }
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
         let pin = self.linux.pin(pid);
@@ -94,10 +100,11 @@ fn sweep_while(before_look: usize, after_pin: usize, event: impl FnOnce()) -> Ve
         event: RefCell::new(Some(Box::new(event))),
     };
     let memory = Memory::empty(host.boot());
-    let first = look(&host, &settings.catalog, &settings.policy, &memory, Breadth::Orphans).expect("a look");
+    let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
+    let first = look(&host, judging, &memory, Breadth::Orphans).expect("a look");
     assert_eq!(first.plan.to_reap().count(), 1, "one orphan is on stage");
     let memory = first.remember(&memory);
-    let rules = Rules { catalog: &settings.catalog, policy: &settings.policy, timing: settings.timing };
+    let rules = Rules { judging, timing: settings.timing };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reaped =
         runtime.block_on(sweep(&host, rules, &memory, &first, std::future::pending())).expect("a sweep");

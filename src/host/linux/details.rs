@@ -21,6 +21,8 @@ pub(super) fn command(proc: Place<'_>, pid: Pid, buffer: &mut [u8]) -> Fact<Vec<
 
 fn command_at(place: Place<'_>, path: &str, buffer: &mut [u8]) -> Fact<Vec<String>> {
     match place.read(path, buffer) {
+        // The words that matter may stand behind the end of what was read.
+        Read::Text(text) if text.len() == LONGEST_COMMAND => Fact::Denied,
         Read::Text(text) => Fact::Known(arguments(text)),
         Read::Denied => Fact::Denied,
         Read::Missing => Fact::Gone,
@@ -65,12 +67,18 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
         Fact::Known(known) => (users_of(known), Fact::Known(memory(place, known))),
         other => (hidden_as(other), hidden_as(other)),
     };
+    let tracer = match &status {
+        Fact::Known(known) => Pid::new(known.tracerpid).map_or(Fact::Absent, Fact::Known),
+        other => hidden_as(other),
+    };
     let details = Details {
         users,
         pid_namespace: place.inode_fact("ns/pid"),
         net_namespace: place.inode_fact("ns/net"),
         stdio: [0, 1, 2].map(|number| descriptor(place, number)),
-        far_end: Fact::Unread,
+        far_ends: [Fact::Unread, Fact::Unread],
+        listeners: Fact::Unread,
+        tracer,
         marks: marks(place),
         cgroup: cgroup(place),
         memory,
@@ -96,7 +104,9 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         pid_namespace: hidden(gone),
         net_namespace: hidden(gone),
         stdio: [hidden(gone), hidden(gone), hidden(gone)],
-        far_end: hidden(gone),
+        far_ends: [hidden(gone), hidden(gone)],
+        listeners: hidden(gone),
+        tracer: hidden(gone),
         marks: hidden(gone),
         cgroup: hidden(gone),
         memory: hidden(gone),
@@ -175,7 +185,7 @@ fn marks(place: Place<'_>) -> Fact<Marks> {
         match place.read("environ", &mut buffer) {
             Read::Denied => return Fact::Denied,
             Read::Missing => return Fact::Gone,
-            Read::Text(text) if text.len() < size => return Fact::Known(marks_in(text)),
+            Read::Text(text) if text.len() < size => return marks_in(text),
             Read::Text(_) if size >= LONGEST_ENVIRONMENT => return Fact::Denied,
             Read::Text(_) => {}
         }
@@ -183,14 +193,19 @@ fn marks(place: Place<'_>) -> Fact<Marks> {
     }
 }
 
-fn marks_in(environment: &[u8]) -> Marks {
+/// A process that sets its title may have written over its environment. What does not begin like one tells nothing.
+fn marks_in(environment: &[u8]) -> Fact<Marks> {
+    let first = environment.split(|byte| *byte == 0).next().unwrap_or_default();
+    if !environment.is_empty() && !first.contains(&b'=') {
+        return Fact::Denied;
+    }
     let value = |name: &str| {
         environment.split(|byte| *byte == 0).find_map(|entry| {
             let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
             Some(String::from_utf8_lossy(value).into_owned())
         })
     };
-    Marks { orphand: value("ORPHAND"), systemd_exec_pid: value("SYSTEMD_EXEC_PID") }
+    Fact::Known(Marks { orphand: value("ORPHAND"), systemd_exec_pid: value("SYSTEMD_EXEC_PID") })
 }
 
 /// The unified hierarchy's path, or the service manager's own on older machines.
@@ -234,6 +249,14 @@ mod tests {
     #[test]
     fn only_marks_leave_the_environment() {
         let marks = marks_in(b"API_TOKEN=hunter2\0ORPHAND=keep\0XORPHAND=no\0SYSTEMD_EXEC_PID=7\0");
-        assert_eq!(marks, Marks { orphand: Some("keep".into()), systemd_exec_pid: Some("7".into()) });
+        let expected = Marks { orphand: Some("keep".into()), systemd_exec_pid: Some("7".into()) };
+        assert_eq!(marks, Fact::Known(expected));
+    }
+
+    #[test]
+    fn an_environment_that_was_written_over_tells_nothing() {
+        assert_eq!(marks_in(b""), Fact::Known(Marks::default()));
+        assert_eq!(marks_in(b"\0\0\0\0"), Fact::Denied);
+        assert_eq!(marks_in(b"server: idle\0\0ORPHAND=keep\0"), Fact::Denied);
     }
 }

@@ -3,6 +3,8 @@
 mod details;
 mod far_ends;
 mod files;
+mod holders;
+mod listeners;
 mod pin;
 mod sockets;
 mod stat;
@@ -10,7 +12,9 @@ mod stat;
 pub use pin::PidFd;
 
 use super::{Host, HostError};
-use crate::process::{BootId, Details, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State};
+use crate::process::{
+    BootId, Descriptor, Details, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State, Stream,
+};
 use files::{Place, Read};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::time::{ClockId, clock_gettime};
@@ -152,14 +156,22 @@ impl Host for Linux {
         }
     }
 
-    fn read_far_ends(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        far_ends::read(self.place(), table, pids);
+    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        listeners::read(self.place(), table, pids);
     }
 
-    fn read_holders(&self, table: &mut ProcessTable, pids: &[Pid]) {
+    fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
+        far_ends::read(self.place(), table, ends);
+    }
+
+    fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
         // The processes of this moment, not of the table's: a holder may have started since.
         let everyone = self.pids().unwrap_or_default();
-        far_ends::read_holders(self.place(), table, pids, &everyone);
+        holders::read(self.place(), table, ends, &everyone);
+    }
+
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>> {
+        holders::sharers(self.place(), table, descriptors, &self.pids().ok()?)
     }
 
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {

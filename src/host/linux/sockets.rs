@@ -2,7 +2,7 @@
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::unix::{ShowFlags, StateFlags, UnixRequest, nlas::Nla};
+use netlink_packet_sock_diag::unix::{ShowFlags, StateFlags, UnixRequest, nlas::Nla, nlas::UnixDiagName};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_SOCK_DIAG};
 use std::collections::HashMap;
 use std::io;
@@ -12,20 +12,54 @@ use std::io;
 pub(super) struct UnixSocket {
     /// Inode of the far end. 0 when no process holds it any more, or has not accepted it yet.
     pub(super) peer: u32,
-    /// Whether the receiving side is shut down, which it is once the far end was closed.
-    pub(super) receives_no_more: bool,
+    /// Whether both sides are shut down, as they are once the far end was closed.
+    pub(super) is_shut_down: bool,
 }
 
-/// `RCV_SHUTDOWN` of the kernel.
-const RECEIVE_SHUTDOWN: u8 = 1;
+/// `SHUTDOWN_MASK` of the kernel: receiving and sending.
+const BOTH_SIDES: u8 = 3;
 
 /// All unix sockets that report a peer and their shutdown state, by inode.
 pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
+    let mut found = HashMap::new();
+    dump(StateFlags::ESTABLISHED, ShowFlags::PEER, |inode, nlas| {
+        let peer = nlas.iter().find_map(|nla| match nla {
+            Nla::Peer(inode) => Some(*inode),
+            _ => None,
+        });
+        let shutdown = nlas.iter().find_map(|nla| match nla {
+            Nla::Shutdown(sides) => Some(*sides),
+            _ => None,
+        });
+        if let (Some(peer), Some(shutdown)) = (peer, shutdown) {
+            found.insert(inode, UnixSocket { peer, is_shut_down: shutdown & BOTH_SIDES == BOTH_SIDES });
+        }
+    })?;
+    Ok(found)
+}
+
+/// All listening unix sockets with their names, by inode.
+pub(super) fn unix_listeners() -> io::Result<HashMap<u64, String>> {
+    let mut found = HashMap::new();
+    dump(StateFlags::LISTEN, ShowFlags::NAME, |inode, nlas| {
+        let name = nlas.iter().find_map(|nla| match nla {
+            Nla::Name(UnixDiagName::Pathname(path)) => Some(path.to_string_lossy().into_owned()),
+            Nla::Name(UnixDiagName::Abstract(name)) => {
+                Some(format!("@{}", String::from_utf8_lossy(name).trim_matches('\0')))
+            }
+            _ => None,
+        });
+        found.insert(inode, format!("unix {}", name.unwrap_or_default()));
+    })?;
+    Ok(found)
+}
+
+/// Asks the kernel for all unix sockets in these states and hands each to `take`.
+fn dump(states: StateFlags, show: ShowFlags, mut take: impl FnMut(u64, &[Nla])) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&request(), 0)?;
-    let mut found = HashMap::new();
+    socket.send(&request(states, show), 0)?;
     loop {
         let (datagram, _) = socket.recv_from_full()?;
         let mut rest = datagram.as_slice();
@@ -33,21 +67,10 @@ pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
             let message = NetlinkMessage::<SockDiagMessage>::deserialize(rest).map_err(io::Error::other)?;
             let length = (message.header.length as usize).next_multiple_of(4);
             match message.payload {
-                NetlinkPayload::Done(_) => return Ok(found),
+                NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 NetlinkPayload::InnerMessage(SockDiagMessage::UnixResponse(response)) => {
-                    let peer = response.nlas.iter().find_map(|nla| match nla {
-                        Nla::Peer(inode) => Some(*inode),
-                        _ => None,
-                    });
-                    let shutdown = response.nlas.iter().find_map(|nla| match nla {
-                        Nla::Shutdown(sides) => Some(*sides),
-                        _ => None,
-                    });
-                    if let (Some(peer), Some(shutdown)) = (peer, shutdown) {
-                        let receives_no_more = shutdown & RECEIVE_SHUTDOWN != 0;
-                        found.insert(u64::from(response.header.inode), UnixSocket { peer, receives_no_more });
-                    }
+                    take(u64::from(response.header.inode), &response.nlas);
                 }
                 _ => {}
             }
@@ -59,15 +82,10 @@ pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
     }
 }
 
-fn request() -> Vec<u8> {
+fn request(states: StateFlags, show: ShowFlags) -> Vec<u8> {
     let mut header = NetlinkHeader::default();
     header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-    let request = UnixRequest {
-        state_flags: StateFlags::ESTABLISHED,
-        inode: 0,
-        show_flags: ShowFlags::PEER,
-        cookie: [0xff; 8],
-    };
+    let request = UnixRequest { state_flags: states, inode: 0, show_flags: show, cookie: [0xff; 8] };
     let mut message = NetlinkMessage::new(header, SockDiagMessage::UnixRequest(request).into());
     message.finalize();
     let mut buffer = vec![0; message.buffer_len()];

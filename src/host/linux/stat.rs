@@ -10,7 +10,7 @@ pub(super) struct Stat {
     pub(super) parent: i32,
     /// `PF_*` flags.
     pub(super) flags: u32,
-    /// Processor time in user and kernel mode, in ticks.
+    /// Processor time in user and kernel mode, its own and that of the children it has waited for, in ticks.
     pub(super) cpu_ticks: u64,
     /// Start after boot, in ticks.
     pub(super) start_ticks: u64,
@@ -30,8 +30,10 @@ impl Stat {
         let flags = field(4)?.parse().ok()?;
         let user: u64 = field(4)?.parse().ok()?;
         let kernel: u64 = field(0)?.parse().ok()?;
-        let start_ticks = field(6)?.parse().ok()?;
-        Some(Stat { state, parent, flags, cpu_ticks: user.saturating_add(kernel), start_ticks })
+        let children = field(0)?.parse::<u64>().ok()?.saturating_add(field(0)?.parse().ok()?);
+        let start_ticks = field(4)?.parse().ok()?;
+        let cpu_ticks = user.saturating_add(kernel).saturating_add(children);
+        Some(Stat { state, parent, flags, cpu_ticks, start_ticks })
     }
 }
 
@@ -49,7 +51,7 @@ mod tests {
         for name in names {
             let line = format!("42 ({name}) {REST}");
             let expected =
-                Stat { state: b'S', parent: 7, flags: 4_194_560, cpu_ticks: 121, start_ticks: 987_654 };
+                Stat { state: b'S', parent: 7, flags: 4_194_560, cpu_ticks: 132, start_ticks: 987_654 };
             assert_eq!(Stat::parse(line.as_bytes()), Some(expected), "{name:?}");
         }
         let mut line = b"42 (\xff\xfe) ".to_vec();
@@ -70,6 +72,7 @@ mod tests {
         let own = Stat::parse(&line).expect("a line");
         let theirs = procfs::process::Stat::from_read(line.as_slice()).expect("a line");
         assert_eq!((own.parent, own.flags, own.start_ticks), (theirs.ppid, theirs.flags, theirs.starttime));
-        assert_eq!((own.cpu_ticks, char::from(own.state)), (theirs.utime + theirs.stime, theirs.state));
+        let theirs_cpu = theirs.utime + theirs.stime + (theirs.cutime + theirs.cstime) as u64;
+        assert_eq!((own.cpu_ticks, char::from(own.state)), (theirs_cpu, theirs.state));
     }
 }

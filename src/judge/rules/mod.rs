@@ -1,6 +1,6 @@
 //! The rules, in the order in which they decide. Each answers for one tree, in words.
 //!
-//! The full order of the design has more of them (`listening`, `active`, `respawning`, `unkillable`); they come
+//! The full order of the design has more of them (`active`, `respawning`, `unkillable`); they come
 //! with the evidence that they need, at the places marked below.
 
 mod needed;
@@ -9,10 +9,11 @@ mod whose;
 
 use super::lifeline::Lifeline;
 use super::{Answer, Client, Code, Judgement, Reason, Scene, Verdict, client_among};
-use crate::catalog::{Pattern, Role};
+use crate::catalog::{Classified, Pattern, Role};
+use crate::invocation::Kind;
 use crate::memory::Sighting;
-use crate::process::{Pid, Process};
-use crate::tree::Tree;
+use crate::process::{Pid, Process, Stream};
+use crate::tree::{MemberRole, Tree};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use Says::{Holds, No};
 
 type Rule = (Code, fn(&Case<'_>) -> Says);
 
-const RULES: [Rule; 15] = [
+const RULES: [Rule; 16] = [
     (Code::Owned, whose::owned),
     (Code::Foreign, whose::foreign),
     (Code::Protected, whose::protected),
@@ -35,7 +36,7 @@ const RULES: [Rule; 15] = [
     (Code::ContainsClient, whose::contains_client),
     (Code::NotStdio, needed::not_stdio),
     (Code::InUse, needed::in_use),
-    // `listening` stands here.
+    (Code::Listening, needed::listening),
     (Code::Unreadable, needed::unreadable),
     (Code::Work, needed::work),
     (Code::Browser, needed::browser),
@@ -58,6 +59,8 @@ struct Case<'a> {
     server: &'a Process,
     root_line: Lifeline,
     server_line: Lifeline,
+    /// Stdin of the other members and stdout of root and server: nobody outside may need those either.
+    other_lines: Vec<Lifeline>,
     sighting: Option<&'a Sighting>,
 }
 
@@ -72,8 +75,13 @@ pub(super) fn judge_tree(scene: Scene<'_>, condemned: &HashSet<Pid>, tree: &Tree
         pattern: tree.pattern(scene.catalog),
         root,
         server,
-        root_line: Lifeline::of(root, condemned),
-        server_line: Lifeline::of(server, condemned),
+        root_line: Lifeline::of(scene.table, root, Stream::Stdin, condemned),
+        server_line: Lifeline::of(scene.table, server, Stream::Stdin, condemned),
+        other_lines: (tree.ends())
+            .filter(|end| *end != (tree.root, Stream::Stdin) && *end != (tree.server, Stream::Stdin))
+            .filter_map(|(pid, stream)| Some((scene.table.get(pid)?, stream)))
+            .map(|(process, stream)| Lifeline::of(scene.table, process, stream, condemned))
+            .collect(),
         sighting: tree.adopter.and(scene.memory.of(&root.id)),
     };
     let mut answers: Vec<Answer> = RULES
@@ -127,20 +135,88 @@ impl Case<'_> {
         self.tree.chain.iter().filter_map(|pid| self.scene.table.get(*pid))
     }
 
+    fn members(&self) -> impl Iterator<Item = &Process> {
+        self.tree.members.iter().filter_map(|member| self.scene.table.get(member.pid))
+    }
+
+    fn without_browsers(&self) -> impl Iterator<Item = &Process> {
+        let others = self.tree.members.iter().filter(|member| member.role != MemberRole::Browser);
+        others.filter_map(|member| self.scene.table.get(member.pid))
+    }
+
+    /// Whether a member may do something of its own: it is neither the server, nor a wrapper of one, nor a browser or
+    /// helper. `make` and wrappers that nobody knows may; so may what a shell started without naming it as a server.
+    fn may_work(&self, pid: Pid) -> bool {
+        let Some(member) = self.tree.members.iter().find(|member| member.pid == pid) else { return false };
+        let named = self.scene.roles.get(pid);
+        let wraps = |pid: Pid| self.scene.roles.get(pid).is_some_and(Classified::is_wrapper);
+        match member.role {
+            MemberRole::Other => true,
+            MemberRole::Launcher if self.tree.chain.contains(&pid) => !wraps(pid),
+            MemberRole::Launcher => {
+                let below = self.scene.table.subtree(pid, |_| true);
+                !self.tree.members_of(MemberRole::Server).any(|server| below.contains(&server))
+            }
+            MemberRole::Server if pid == self.tree.server && named.is_none() => {
+                // Launched, but not named. By a runner of packages it is the package; by a bare shell it may be anything.
+                let above = |at: usize| {
+                    self.tree.chain.iter().rev().nth(at).and_then(|pid| self.scene.roles.get(*pid))
+                };
+                let shell = |known: &Classified| {
+                    known.invocation.through.first().is_some_and(|name| name.ends_with(" -c"))
+                };
+                above(1).is_some_and(shell)
+                    && !above(2).is_some_and(|known| known.is_wrapper() && !shell(known))
+            }
+            _ => false,
+        }
+    }
+
+    /// Every line, the two that decide first.
+    fn lines(&self) -> impl Iterator<Item = &Lifeline> {
+        [&self.root_line, &self.server_line].into_iter().chain(&self.other_lines)
+    }
+
     /// The line to show: the root's, unless only the server's says more.
     fn lifeline(&self) -> &Lifeline {
         if self.root_line == Lifeline::HungUp { &self.server_line } else { &self.root_line }
     }
 
+    /// Nobody can reach root and server over stdin, and nobody needs what its other streams lead to.
     fn hung_up(&self) -> bool {
-        self.root_line == Lifeline::HungUp && self.server_line == Lifeline::HungUp
+        let quiet = |line: &Lifeline| matches!(line, Lifeline::HungUp | Lifeline::NotStdio(_));
+        self.root_line == Lifeline::HungUp
+            && self.server_line == Lifeline::HungUp
+            && self.other_lines.iter().all(quiet)
+    }
+
+    /// Why a hung-up lifeline proves nothing here.
+    fn says_nothing(&self) -> Option<String> {
+        let image = |process: &&Process| {
+            self.scene.roles.get(process.pid()).is_some_and(|known| known.invocation.kind == Kind::Image)
+        };
+        if let Some(process) = self.members().find(image) {
+            return Some(format!(
+                "process {} only talks to a container, which would go on without it; stop the container",
+                process.pid()
+            ));
+        }
+        let adopter = self.tree.adopter.filter(|adopter| adopter.kind.is_weak())?;
+        let parent = self.scene.table.get(adopter.pid)?;
+        let same =
+            parent.stdin().is_some_and(|stdin| stdin.is_stdio()) && parent.stdin() == self.root.stdin();
+        same.then(|| {
+            format!("PID {} is no init and has the very same stdin: it may have started it", adopter.pid)
+        })
     }
 
     fn describe(&self, pid: Pid) -> String {
         let name =
             self.scene.roles.get(pid).map(|known| self.scene.catalog.display_name(known)).or_else(|| {
                 let process = self.scene.table.get(pid)?;
-                process.arguments().first().map(|program| crate::invocation::base_name(program).to_owned())
+                // A rewritten title holds the whole line; its first word is the program.
+                let program = process.arguments().first()?.split_whitespace().next()?;
+                Some(crate::invocation::base_name(program).to_owned())
             });
         match name {
             Some(name) if !name.is_empty() => format!("{name} ({pid})"),
@@ -150,7 +226,7 @@ impl Case<'_> {
 
     fn holders(&self) -> Vec<Pid> {
         let mut all = Vec::new();
-        for line in [&self.root_line, &self.server_line] {
+        for line in self.lines() {
             if let Lifeline::Held(pids) = line {
                 all.extend(pids.iter().filter(|pid| !all.contains(*pid)).copied().collect::<Vec<_>>());
             }
@@ -186,16 +262,12 @@ impl Case<'_> {
         let since_hung_up =
             self.sighting.and_then(|sighting| sighting.hung_up_since).map(|since| now.saturating_sub(since));
         let left = |needed: Duration, have: Duration| needed.saturating_sub(have);
-        // Watched: it must have been orphaned for long enough. Otherwise its own age counts, and two looks must agree
-        // that it is hung up; where it is not, there is nothing to agree on.
-        let watched = since_seen.map(|seen| left(policy.min_age, seen));
-        let confirm = if self.hung_up() {
-            left(policy.confirm, since_hung_up.unwrap_or_default())
-        } else {
-            Duration::ZERO
-        };
-        let confirmed = confirm.max(left(policy.min_age, self.age()));
-        let wait = watched.map_or(confirmed, |watched| watched.min(confirmed));
+        // Watched, it must have been orphaned for long enough; otherwise its own age counts. And two looks must agree that
+        // it is hung up; where it is not, there is nothing to agree on.
+        let own_age = left(policy.min_age, self.age());
+        let old_enough = since_seen.map_or(own_age, |seen| left(policy.min_age, seen).min(own_age));
+        let confirm = left(policy.confirm, since_hung_up.unwrap_or_default());
+        let wait = old_enough.max(if self.hung_up() { confirm } else { Duration::ZERO });
         (!wait.is_zero()).then_some(wait)
     }
 }

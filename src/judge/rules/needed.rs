@@ -1,15 +1,14 @@
 //! Does anybody need it? Stdio, holders, work and browsers below it, and what could not be read.
 
 use super::{Case, Holds, No, Says};
+use crate::invocation::base_name;
 use crate::judge::Verdict;
 use crate::judge::lifeline::{Lifeline, stdout_problem};
 use crate::process::Process;
-use crate::tree::{MemberRole, is_headless};
+use crate::process::Stream;
+use crate::tree::{MemberRole, is_headless, listens_for_debuggers};
 use crate::words::duration;
 use std::time::Duration;
-
-/// Whoever used more than this works; a worker that only waits uses less.
-const WORK: Duration = Duration::from_secs(1);
 
 pub(super) fn not_stdio(case: &Case<'_>) -> Says {
     if case.pattern.own && !case.pattern.stdio {
@@ -44,14 +43,27 @@ pub(super) fn not_stdio(case: &Case<'_>) -> Says {
 }
 
 pub(super) fn in_use(case: &Case<'_>) -> Says {
-    let users = case.users();
-    if let Some(first) = users.first() {
+    if let Some(first) = case.users().first() {
+        let text = format!("{} still holds the far end of its stdin or stdout", case.describe(*first));
+        return Holds(Verdict::Spare, text);
+    }
+    let traced = case.members().find_map(|process| Some((process, *process.details.tracer.known()?)));
+    if let Some((process, tracer)) = traced {
         return Holds(
             Verdict::Spare,
-            format!("{} still holds the far end of its stdin", case.describe(*first)),
+            format!("{} is tracing process {}", case.describe(tracer), process.pid()),
         );
     }
-    No("no client, host or ancestor holds the far end of its stdin".to_owned())
+    No("no client, host or ancestor holds the far ends of its stdin and stdout".to_owned())
+}
+
+/// Who is connected is not looked at yet, so every listener is left to a person.
+pub(super) fn listening(case: &Case<'_>) -> Says {
+    let listener = case.without_browsers().find_map(|process| {
+        let address = process.details.listeners.known()?.first()?;
+        Some(format!("process {} listens on {address}; somebody may be connected", process.pid()))
+    });
+    listener.map_or_else(|| No("it listens on no socket".to_owned()), |text| Holds(Verdict::Report, text))
 }
 
 pub(super) fn unreadable(case: &Case<'_>) -> Says {
@@ -62,22 +74,27 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         }
     };
     for process in case.chain() {
-        let details = &process.details;
-        need(process, "user", details.users.is_hidden());
-        need(process, "PID namespace", details.pid_namespace.is_hidden());
-        need(process, "environment", details.marks.is_hidden());
-        let undecided = case.scene.policy.spare.iter().any(|rule| rule.protects(process).is_none());
-        need(process, "a fact for a spare rule", undecided);
+        need(process, "PID namespace", process.details.pid_namespace.is_hidden());
     }
-    for process in [case.root, case.server] {
-        need(process, "stdin", process.details.stdio[0].is_hidden());
-        need(process, "stdout", process.details.stdio[1].is_hidden());
-        let open = process.stdin().is_some_and(|stdin| stdin.is_stdio());
-        need(process, "far end of stdin", open && process.details.far_end.is_hidden());
-    }
-    for process in case.tree.members.iter().filter_map(|member| case.scene.table.get(member.pid)) {
-        need(process, "command line", process.command.is_hidden());
+    for process in case.members() {
         need(process, "user", process.details.users.is_hidden());
+        // An empty command line is one that was wiped: anything may hide behind it.
+        need(process, "command line", process.arguments().is_empty());
+        need(process, "tracer", process.details.tracer.is_hidden());
+    }
+    // Browsers shut themselves off; whom they belong to is known from above.
+    for process in case.without_browsers() {
+        need(process, "environment", process.details.marks.is_hidden());
+        need(process, "sockets", process.details.listeners.is_hidden());
+        let undecided = case.scene.policy.spare.iter().any(|rule| rule.protects(process).is_none());
+        need(process, "a fact for a rule", undecided);
+    }
+    for (pid, stream) in case.tree.ends() {
+        let Some(process) = case.scene.table.get(pid) else { continue };
+        let descriptor = process.descriptor(stream);
+        let open = descriptor.known().is_some_and(|descriptor| descriptor.is_stdio());
+        let hidden = descriptor.is_hidden() || (open && process.far_end(stream).is_hidden());
+        need(process, if stream == Stream::Stdin { "stdin" } else { "stdout" }, hidden);
     }
     missing.dedup();
     if missing.is_empty() {
@@ -93,20 +110,29 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
 }
 
 /// A shell's training run below a terminal server is somebody's work, for ever. Until samples of disk and network tell
-/// more, processor time is the evidence.
+/// more, processor time is the evidence, and for a few programs their name.
 pub(super) fn work(case: &Case<'_>) -> Says {
-    let others = case.tree.members_of(MemberRole::Other).filter_map(|pid| case.scene.table.get(pid));
-    match others.into_iter().find(|process| process.cpu >= WORK) {
+    match case.members().filter(|process| case.may_work(process.pid())).find(|process| is_working(process)) {
         Some(process) => {
             let used = duration(process.cpu);
             let text = format!(
-                "{} below it is no part of a server and has used {used} of processor time",
+                "{} in it is no part of a server and has used {used} of processor time",
                 case.describe(process.pid())
             );
             Holds(Verdict::Report, text)
         }
-        None => No("nothing below it works on something of its own".to_owned()),
+        None => No("nothing in it works on something of its own".to_owned()),
     }
+}
+
+/// Whoever used more than this works; a worker that only waits uses less.
+const WORK: Duration = Duration::from_secs(1);
+/// Their work is done elsewhere.
+const WORKS_ELSEWHERE: [&str; 6] = ["ssh", "mosh-client", "rsync", "scp", "sftp", "kubectl"];
+
+fn is_working(process: &Process) -> bool {
+    let program = process.arguments().first().map_or("", |program| base_name(program));
+    process.cpu >= WORK || WORKS_ELSEWHERE.contains(&program)
 }
 
 pub(super) fn browser(case: &Case<'_>) -> Says {
@@ -124,6 +150,10 @@ pub(super) fn browser(case: &Case<'_>) -> Says {
             duration(bound)
         );
         return Holds(Verdict::Spare, text);
+    }
+    if browsers.iter().any(|browser| listens_for_debuggers(browser.arguments())) {
+        let text = format!("the browser {name} below it has a debugging port that anybody may use");
+        return Holds(Verdict::Report, text);
     }
     if !is_headless(first.arguments()) {
         let text = format!("the browser {name} below it has a window that somebody may look at");

@@ -44,6 +44,9 @@ pub(super) fn hung_up(case: &Case<'_>) -> Says {
     if !case.hung_up() {
         return No(format!("its lifeline is {}", case.lifeline().word()));
     }
+    if let Some(why) = case.says_nothing() {
+        return No(why);
+    }
     if !is_named_beyond_doubt(case.pattern) {
         return No(format!(
             "nobody holds its stdin, but only the weak pattern \"{}\" names it",
@@ -55,6 +58,9 @@ pub(super) fn hung_up(case: &Case<'_>) -> Says {
 
 pub(super) fn orphaned(case: &Case<'_>) -> Says {
     let Some(adopter) = case.tree.adopter else { return No("it is not orphaned".to_owned()) };
+    if !case.holders().is_empty() || case.says_nothing().is_some() {
+        return No("somebody may still need it".to_owned());
+    }
     let lines = [&case.root_line, &case.server_line];
     let waived = case.pattern.own && !case.pattern.stdio;
     if waived
@@ -91,11 +97,16 @@ pub(super) fn unproven(case: &Case<'_>) -> Says {
     if case.users().is_empty()
         && let Some(holder) = case.holders().first()
     {
-        let text =
-            format!("{} holds the far end of its stdin, perhaps only by inheritance", case.describe(*holder));
+        let text = format!(
+            "{} holds the far end of its stdin or stdout, perhaps only by inheritance",
+            case.describe(*holder)
+        );
         return Holds(Verdict::Report, text);
     }
-    for line in [&case.root_line, &case.server_line] {
+    if let Some(why) = case.says_nothing() {
+        return Holds(Verdict::Report, why);
+    }
+    for line in case.lines() {
         if let Lifeline::Unknown(why) = line {
             return Holds(Verdict::Report, format!("looks orphaned, but there is no proof: {why}"));
         }

@@ -3,7 +3,8 @@
 use super::{Case, Holds, No, Says};
 use crate::catalog::Role;
 use crate::judge::Verdict;
-use crate::tree::{AdopterKind, MemberRole};
+use crate::process::Pid;
+use crate::tree::{AdopterKind, Member, MemberRole};
 
 pub(super) fn owned(case: &Case<'_>) -> Says {
     if let Some(adopter) = case.tree.adopter {
@@ -65,23 +66,10 @@ pub(super) fn protected(case: &Case<'_>) -> Says {
     if own_line.iter().chain([&observer]).any(|pid| case.tree.contains(*pid)) {
         return Holds(Verdict::Spare, "orphand itself was started from it".to_owned());
     }
-    for process in case.chain() {
-        if process.details.marks.known().is_some_and(|marks| marks.orphand.as_deref() == Some("keep")) {
-            return Holds(
-                Verdict::Spare,
-                format!("ORPHAND=keep is in the environment of process {}", process.pid()),
-            );
-        }
-        for rule in &case.scene.policy.spare {
-            if rule.protects(process) == Some(true) {
-                return Holds(
-                    Verdict::Spare,
-                    format!("the spare rule \"{}\" protects process {}", rule.name, process.pid()),
-                );
-            }
-        }
+    if let Some(why) = case.members().find_map(|process| case.scene.policy.protection_of(process)) {
+        return Holds(Verdict::Spare, why);
     }
-    No("no spare rule names it, and ORPHAND=keep is not in its environment".to_owned())
+    No("no rule of yours names it, and ORPHAND=keep is not in its environment".to_owned())
 }
 
 pub(super) fn managed(case: &Case<'_>) -> Says {
@@ -103,6 +91,24 @@ pub(super) fn contains_client(case: &Case<'_>) -> Says {
     match members.into_iter().find(|pid| case.scene.roles.role(*pid) == Some(Role::Host)) {
         Some(pid) => {
             Holds(Verdict::Report, format!("{} lives below it, and owns what it starts", case.describe(pid)))
+        }
+        None => runs_servers(case),
+    }
+}
+
+/// Whoever starts servers below it without being one is a client, known or not.
+fn runs_servers(case: &Case<'_>) -> Says {
+    let nested = case.tree.members_of(MemberRole::Server).filter(|pid| *pid != case.tree.server);
+    let unknown = nested.into_iter().find_map(|server| {
+        let launchers =
+            |pid: &Pid| case.tree.members.contains(&Member { pid: *pid, role: MemberRole::Launcher });
+        let parent = case.scene.table.ancestors(server).into_iter().find(|pid| !launchers(pid))?;
+        case.tree.members.contains(&Member { pid: parent, role: MemberRole::Other }).then_some(parent)
+    });
+    match unknown {
+        Some(pid) => {
+            let text = format!("{} below it has started a server itself, as clients do", case.describe(pid));
+            Holds(Verdict::Report, text)
         }
         None => No("no client or host lives below it".to_owned()),
     }

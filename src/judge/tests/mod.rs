@@ -229,6 +229,136 @@ fn whoever_holds_the_far_end_keeps_it() {
 }
 
 #[test]
+fn whoever_still_reads_its_answers_keeps_it() {
+    for (reader, expected) in [("claude", ("spare", "in-use")), ("jq .", ("report", "unproven"))] {
+        let mut table = orphan();
+        table.add(50, 1, reader).stdin(Descriptor::Null);
+        table.process(12).read_by(&[50]);
+        assert_eq!(table.verdict(10), expected, "{reader}");
+    }
+}
+
+#[test]
+fn whoever_talks_to_another_member_keeps_the_tree() {
+    let mut table = orphan();
+    table.add(20, 12, "bar-mcp").held_by(&[50]);
+    table.add(50, 1, "claude").stdin(Descriptor::Null);
+    assert_eq!(table.verdict(10), ("spare", "in-use"));
+    table.process(20).held_by(&[12]);
+    assert_eq!(table.verdict(10), ("reap", "hung-up"), "its own server talks to it");
+}
+
+#[test]
+fn a_listener_is_left_to_a_person() {
+    let mut table = orphan();
+    table.process(12).process.details.listeners = Fact::Known(vec!["TCP 127.0.0.1:3000".to_owned()]);
+    assert_eq!(table.verdict(10), ("report", "listening"));
+}
+
+#[test]
+fn a_debugger_is_somebody_at_work() {
+    let mut table = orphan();
+    table.process(12).process.details.tracer = Fact::Known(pid(50));
+    table.add(50, 1, "gdb");
+    assert_eq!(table.verdict(10), ("spare", "in-use"));
+}
+
+#[test]
+fn a_wiped_command_line_may_hide_anything() {
+    let mut table = orphan();
+    table.add(20, 12, "");
+    assert_eq!(table.verdict(10), ("report", "unreadable"));
+}
+
+#[test]
+fn who_keeps_his_own_stdin_open_by_a_child_is_a_daemon() {
+    let mut table = Table::new();
+    table.add(10, 1, "foo-mcp").held_by(&[11]);
+    table.add(11, 10, "sleep infinity");
+    assert_eq!(table.verdict(10), ("spare", "not-stdio"));
+}
+
+#[test]
+fn an_unknown_program_that_starts_servers_is_a_client() {
+    let mut table = Table::new();
+    table.add(10, 1, "terminal-mcp");
+    table.add(11, 10, "my-agent");
+    table.add(12, 11, "'npm exec foo-mcp'");
+    table.add(13, 12, "node /x/node_modules/.bin/foo-mcp").stdio_of(12);
+    assert_eq!(table.verdict(10), ("report", "contains-client"));
+}
+
+#[test]
+fn protection_counts_for_every_member() {
+    let mut table = orphan();
+    table.add(20, 12, "postgres").marks(Some("keep"), None);
+    assert_eq!(table.verdict(10), ("spare", "protected"));
+    table.process(20).marks(None, None);
+    table.config("[[protect]]\nname = 'db'\nprogram = 'postgres'\n");
+    assert_eq!(table.verdict(10), ("spare", "protected"));
+}
+
+#[test]
+fn a_container_outlives_its_command_line_tool() {
+    let mut table = Table::new();
+    table.add(10, 1, "docker run -i --rm mcp/time");
+    table.add(20, 1, "foo-mcp");
+    table.add(21, 20, "docker run -i acme/train:1");
+    assert_eq!(table.verdict(10), ("report", "unproven"));
+    assert_eq!(table.verdict(20), ("report", "unproven"));
+    let plan = table.judge();
+    assert!(judgement(&plan, 10).reasons[0].text.contains("stop the container"));
+}
+
+#[test]
+fn wrappers_that_work_are_no_mere_wrappers() {
+    for (line, expected) in
+        [("python3 train_llm.py", "work"), ("make nightly", "work"), ("'npm exec foo-mcp'", "hung-up")]
+    {
+        let mut table = Table::new();
+        table.add(10, 1, line).cpu(3);
+        table.add(11, 10, "foo-mcp").stdio_of(10);
+        assert_eq!(table.verdict(10).1, expected, "{line}");
+    }
+}
+
+#[test]
+fn what_a_shell_prepares_is_work_and_what_a_runner_launched_is_the_server() {
+    let mut table = Table::new();
+    table.add(10, 1, "sh -c '. ./prepare.sh && foo-mcp'");
+    table.add(11, 10, "python3 train.py").stdio_of(10).cpu(3);
+    assert_eq!(table.verdict(10), ("report", "work"));
+    let mut table = Table::new();
+    table.add(10, 1, "bun run --cwd /h/.claude/plugins/telegram/1 --silent start");
+    table.add(11, 10, "bun server.ts").held_by(&[10]).cpu(40_000);
+    assert_eq!(table.verdict(10), ("reap", "hung-up"), "a leaf that spins on a dead pipe");
+}
+
+#[test]
+fn work_may_be_done_elsewhere() {
+    let mut table = orphan();
+    table.add(20, 12, "ssh gpu-box ./train.sh");
+    assert_eq!(table.verdict(10), ("report", "work"));
+}
+
+#[test]
+fn a_debugging_port_is_open_to_anybody() {
+    let mut table = orphan();
+    table.set("spare.browser_for=0s");
+    table.add(20, 12, "chromium --headless --remote-debugging-port=9222");
+    assert_eq!(table.verdict(10), ("report", "browser"));
+}
+
+#[test]
+fn pid_1_that_is_no_init_and_has_the_same_stdin_may_have_started_it() {
+    let mut table = Table::new();
+    table.remove(1);
+    table.add(1, 0, "supervise").stdin(Descriptor::Pipe(5));
+    table.add(10, 1, "foo-mcp").stdin(Descriptor::Pipe(5));
+    assert_eq!(table.verdict(10), ("report", "unproven"));
+}
+
+#[test]
 fn root_and_server_must_both_be_hung_up() {
     let mut table = orphan();
     table.add(50, 1, "claude");
@@ -349,7 +479,12 @@ fn young_trees_wait() {
     assert_eq!(young(3600, Some(20), Some(20)), ("reap", None), "confirmed");
     assert_eq!(young(3600, Some(20), None), ("wait", Some(20)), "not hung up in the look before");
     assert_eq!(young(10, Some(5), Some(5)), ("wait", Some(110)), "confirmed, but a young process");
-    assert_eq!(young(150, Some(130), Some(10)), ("reap", None), "watched for long enough");
+    assert_eq!(
+        young(150, Some(130), Some(10)),
+        ("wait", Some(10)),
+        "watched for long enough, hung up only since 10 s"
+    );
+    assert_eq!(young(150, Some(130), Some(25)), ("reap", None), "and confirmed");
 }
 
 #[test]

@@ -88,16 +88,19 @@ fn hide(process: &mut Process, which: usize, denied: bool) {
         3 => details.net_namespace = hidden(denied),
         4 => details.stdio[0] = hidden(denied),
         5 => details.stdio[1] = hidden(denied),
-        6 => details.far_end = hidden(denied),
+        6 => details.far_ends[0] = hidden(denied),
+        12 => details.far_ends[1] = hidden(denied),
+        13 => details.listeners = hidden(denied),
+        14 => details.tracer = hidden(denied),
         7 => details.marks = hidden(denied),
         8 => details.cgroup = hidden(denied),
         9 => details.memory = hidden(denied),
         10 => {
-            if let Fact::Known(FarEnd::Open(Some(Holders { complete, .. }))) = &mut details.far_end {
+            if let Fact::Known(FarEnd::Open(Some(Holders { complete, .. }))) = &mut details.far_ends[0] {
                 *complete = false;
             }
         }
-        _ => details.far_end = Fact::Known(FarEnd::Unknown("hidden".to_owned())),
+        _ => details.far_ends[0] = Fact::Known(FarEnd::Unknown("hidden".to_owned())),
     }
 }
 
@@ -131,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..12_usize, denied in any::<bool>()) {
+    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..16_usize, denied in any::<bool>()) {
         let mut table = build(&seeds);
         let before = doomed(&table);
         let number = whose.index(seeds.len()) as i32 + 2;

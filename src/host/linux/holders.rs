@@ -1,0 +1,183 @@
+//! Who holds a pipe or socket: a search through everybody's descriptors.
+
+use super::files::{Place, is_missing};
+use super::sockets::unix_sockets;
+use crate::process::{Descriptor, Fact, FarEnd, Holders, Pid, ProcessTable, Stream};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, readlinkat, statat};
+use std::collections::HashMap;
+
+/// A way of holding: a link as `/proc/PID/fd/N` shows it, and how the descriptor must be open to count.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Wanted {
+    link: String,
+    open_for: Option<Mode>,
+}
+
+/// Who was found, by what was wanted, and who could not be searched.
+struct Found {
+    holders: HashMap<String, Vec<(Option<Mode>, Vec<Pid>)>>,
+    unsearched: Vec<Pid>,
+}
+
+impl Found {
+    fn of(&self, wanted: &Wanted) -> &[Pid] {
+        let ways = self.holders.get(&wanted.link).map_or(&[][..], Vec::as_slice);
+        ways.iter().find(|(open_for, _)| *open_for == wanted.open_for).map_or(&[], |(_, pids)| pids)
+    }
+}
+
+/// Finds the processes that hold these open far ends.
+pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stream)], everyone: &[Pid]) {
+    let sockets = unix_sockets().unwrap_or_default();
+    let mut wanted: Vec<((Pid, Stream), Wanted)> = Vec::new();
+    for (pid, stream) in ends {
+        let Some(process) = table.get(*pid) else { continue };
+        if *process.far_end(*stream) != Fact::Known(FarEnd::Open(None)) {
+            continue;
+        }
+        let far_side = match process.descriptor(*stream).known() {
+            Some(Descriptor::Pipe(inode)) => {
+                let open_for = if *stream == Stream::Stdin { Mode::WUSR } else { Mode::RUSR };
+                Wanted { link: format!("pipe:[{inode}]"), open_for: Some(open_for) }
+            }
+            Some(Descriptor::Socket(inode)) => match sockets.get(inode).filter(|socket| socket.peer != 0) {
+                Some(socket) => Wanted { link: format!("socket:[{}]", socket.peer), open_for: None },
+                None => continue,
+            },
+            _ => continue,
+        };
+        wanted.push(((*pid, *stream), far_side));
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let found = search_everyone(proc, table, wanted.iter().map(|(_, wanted)| wanted), everyone);
+    let owners: Vec<Option<u32>> = found.unsearched.iter().map(|pid| real_user(proc, *pid)).collect();
+    for ((pid, stream), wanted) in &wanted {
+        let Some(process) = table.get_mut(*pid) else { continue };
+        let user = process.details.users.known().map(|users| users.real);
+        // Evidence only when no process that could belong to the same user stayed unsearched.
+        let complete = user.is_some() && !owners.iter().any(|owner| owner.is_none() || *owner == user);
+        let holders = Holders { pids: found.of(wanted).to_vec(), complete };
+        process.details.far_ends[*stream as usize] = Fact::Known(FarEnd::Open(Some(holders)));
+    }
+}
+
+/// Processes that have one of these descriptors open themselves; `None` when somebody could not be searched.
+pub(super) fn sharers(
+    proc: Place<'_>,
+    table: &ProcessTable,
+    descriptors: &[Descriptor],
+    everyone: &[Pid],
+) -> Option<Vec<Pid>> {
+    let wanted: Vec<Wanted> = (descriptors.iter())
+        .filter_map(|descriptor| match descriptor {
+            Descriptor::Pipe(inode) => {
+                Some(Wanted { link: format!("pipe:[{inode}]"), open_for: Some(Mode::RUSR) })
+            }
+            Descriptor::Socket(inode) => Some(Wanted { link: format!("socket:[{inode}]"), open_for: None }),
+            _ => None,
+        })
+        .collect();
+    let found = search_everyone(proc, table, wanted.iter(), everyone);
+    let mut pids: Vec<Pid> = wanted.iter().flat_map(|wanted| found.of(wanted).iter().copied()).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    found.unsearched.is_empty().then_some(pids)
+}
+
+fn search_everyone<'a>(
+    proc: Place<'_>,
+    table: &ProcessTable,
+    wanted: impl Iterator<Item = &'a Wanted>,
+    everyone: &[Pid],
+) -> Found {
+    let mut found = Found { holders: HashMap::new(), unsearched: Vec::new() };
+    for wanted in wanted {
+        let ways = found.holders.entry(wanted.link.clone()).or_default();
+        if !ways.iter().any(|(open_for, _)| *open_for == wanted.open_for) {
+            ways.push((wanted.open_for, Vec::new()));
+        }
+    }
+    for pid in everyone {
+        if table.get(*pid).is_some_and(|process| process.kernel) {
+            continue;
+        }
+        if !search(proc, *pid, &format!("{pid}/fd"), &mut found) || !search_threads(proc, *pid, &mut found) {
+            found.unsearched.push(*pid);
+        }
+    }
+    found
+}
+
+/// A process whose main thread has ended shows no descriptors, though its other threads use them still.
+fn search_threads(proc: Place<'_>, pid: Pid, found: &mut Found) -> bool {
+    let Some(line) = proc.text(&format!("{pid}/stat")) else { return true };
+    let ended = line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    if !ended {
+        return true;
+    }
+    let Some(tasks) = entries(proc, &format!("{pid}/task")) else { return false };
+    tasks
+        .iter()
+        .filter(|task| **task != pid.to_string())
+        .all(|task| search(proc, pid, &format!("{pid}/task/{task}/fd"), found))
+}
+
+/// Searches one list of descriptors. `false` when it may not be read; a process that has ended holds nothing.
+fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match openat(proc.fd(), path, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return is_missing(error),
+    };
+    let entries = match Dir::read_from(&directory) {
+        Ok(entries) => entries,
+        Err(error) => return is_missing(error),
+    };
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return is_missing(error),
+        };
+        let name = entry.file_name();
+        if name.to_bytes().starts_with(b".") {
+            continue;
+        }
+        let target = match readlinkat(&directory, name, Vec::new()) {
+            Ok(target) => target,
+            Err(error) if is_missing(error) => continue,
+            Err(_) => return false,
+        };
+        let Some(ways) = target.to_str().ok().and_then(|target| found.holders.get_mut(target)) else {
+            continue;
+        };
+        // The mode of the link itself says how the descriptor was opened; one that cannot be read counts.
+        let mode =
+            statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Mode::from_raw_mode(stat.st_mode));
+        for (open_for, holders) in ways {
+            let counts =
+                open_for.is_none_or(|wanted| mode.is_err() || mode.is_ok_and(|mode| mode.contains(wanted)));
+            if counts && holders.last() != Some(&pid) {
+                holders.push(pid);
+            }
+        }
+    }
+    true
+}
+
+fn entries(proc: Place<'_>, path: &str) -> Option<Vec<String>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = match openat(proc.fd(), path, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return is_missing(error).then(Vec::new),
+    };
+    let names = Dir::read_from(&directory).ok()?.flatten();
+    let names = names.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    Some(names.filter(|name| !name.starts_with('.')).collect())
+}
+
+fn real_user(proc: Place<'_>, pid: Pid) -> Option<u32> {
+    let text = proc.text(&format!("{pid}/status"))?;
+    text.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok())
+}
