@@ -193,6 +193,8 @@ pub struct Holders {
     pub pids: Vec<Pid>,
     /// Whether every process of the owner could be searched. Only then is this list evidence.
     pub complete: bool,
+    /// Processes of other users that could not be searched.
+    pub unsearched: Vec<Pid>,
 }
 
 /// Words that a process carries in its environment and that mean something here. Nothing else is ever kept.

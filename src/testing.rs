@@ -255,7 +255,7 @@ impl Writing<'_> {
     /// Held by these, everyone searched.
     pub fn held_by(self, holders: &[i32]) -> Self {
         let pids = holders.iter().map(|number| pid(*number)).collect();
-        self.far_end(FarEnd::Open(Some(Holders { pids, complete: true })))
+        self.far_end(FarEnd::Open(Some(Holders { pids, complete: true, unsearched: Vec::new() })))
     }
 
     pub fn far_end(self, far_end: FarEnd) -> Self {
@@ -266,7 +266,8 @@ impl Writing<'_> {
     /// Stdout is read by these, everyone searched.
     pub fn read_by(self, readers: &[i32]) -> Self {
         let pids = readers.iter().map(|number| pid(*number)).collect();
-        self.process.details.far_ends[1] = Fact::Known(FarEnd::Open(Some(Holders { pids, complete: true })));
+        self.process.details.far_ends[1] =
+            Fact::Known(FarEnd::Open(Some(Holders { pids, complete: true, unsearched: Vec::new() })));
         self
     }
 

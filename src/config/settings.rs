@@ -33,6 +33,9 @@ const NOT_IN_FORCE: [&str; 8] = [
 /// After SIGKILL a process that cannot end within this time is in the kernel's hands.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
+/// Nobody waits longer, and sums of such times cannot overflow.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
 /// Everything that can be set.
 #[derive(Debug)]
 pub struct Settings {
@@ -231,6 +234,10 @@ impl Reader<'_> {
             }
             Value::Number(_) => None,
         };
+        if parsed.is_some_and(|duration| duration > LONGEST) {
+            self.fail(key, "must not be longer than a year".to_owned());
+            return Duration::ZERO;
+        }
         parsed.unwrap_or_else(|| {
             let value = value.clone();
             self.fail(

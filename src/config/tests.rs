@@ -62,6 +62,8 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
             "DIR/a.toml:2: `reap.grace` is 5, which is no duration; write it like \"20s\", \"2m\" or \"1h 30m\"",
         ),
         ("[reap]\ngrace = '-5s'\n", "no duration"),
+        ("[reap]\ngrace = '290000y'\n", "no duration"),
+        ("[reap]\ngrace = '9000000000000000000s'\n", "must not be longer than a year"),
         ("[reap]\ngrace = '0s'\n", "must be longer than 0s"),
         ("[reap]\nsettle = '60s'\n", "DIR/a.toml:2: `reap.settle` must not be longer than reap.grace"),
         ("[reap]\nbrowser_grace = '1s'\n", "must not be shorter than reap.grace"),

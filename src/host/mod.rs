@@ -59,9 +59,9 @@ pub trait Host {
     /// Finds out who holds the open ones among these far ends.
     fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]);
 
-    /// Processes that have one of these pipes or sockets open themselves, the near end. `None` when not everyone could
-    /// be searched.
-    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>>;
+    /// For each of these pipes and sockets the processes that have its near end open. `None` when not everyone could be
+    /// searched.
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>>;
 
     /// Holds a process, so that its number cannot come to mean another one.
     fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;

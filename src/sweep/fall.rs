@@ -4,10 +4,10 @@ use super::{Freed, Outcome, Reaped, Rules};
 use crate::catalog::Role;
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
-use crate::look::{Falling, Look, newcomers};
+use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
 use crate::process::{Pid, Process, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
-use crate::tree::{MemberRole, Roles};
+use crate::tree::{MemberRole, Roles, Tree};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
@@ -35,6 +35,7 @@ struct Falls {
     escalation: Escalation,
     wake: Option<Duration>,
     wants_look: bool,
+    alone: bool,
     outcome: Option<reap::Outcome>,
     memory: BTreeMap<Pid, crate::process::Memory>,
 }
@@ -50,9 +51,10 @@ where
         view: Look,
         judgements: Vec<Judgement>,
     ) -> Fall<'a, H> {
-        let trees = judgements
-            .into_iter()
-            .map(|judgement| Falls::new(judgement, &view.table, rules.timing))
+        let trees: Vec<&Tree> = judgements.iter().map(|judgement| &judgement.tree).collect();
+        let alone = alone_with_their_stdin(host, &view.table, &trees);
+        let trees = (judgements.into_iter().zip(alone))
+            .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, rules.timing))
             .collect();
         Fall {
             host,
@@ -193,7 +195,7 @@ where
                     let tree = &self.trees[*at];
                     let alive = |pid: &Pid| self.pins.get(pid).is_some_and(|pin| !pin.has_ended());
                     let living = tree.escalation.living().map(|id| id.pid).filter(alive).collect();
-                    Falling { tree: &tree.judgement.tree, living }
+                    Falling { tree: &tree.judgement.tree, living, alone: tree.alone }
                 })
                 .collect();
             let found = newcomers(self.host, self.rules.judging, &self.view.table, &falling);
@@ -238,7 +240,7 @@ where
 }
 
 impl Falls {
-    fn new(judgement: Judgement, table: &ProcessTable, timing: Timing) -> Falls {
+    fn new(judgement: Judgement, alone: bool, table: &ProcessTable, timing: Timing) -> Falls {
         let processes =
             || judgement.tree.members.iter().filter_map(|member| Some((member, table.get(member.pid)?)));
         let members = processes()
@@ -252,7 +254,7 @@ impl Falls {
             .filter_map(|(member, process)| Some((member.pid, *process.details.memory.known()?)))
             .collect();
         let escalation = Escalation::new(members, timing);
-        Falls { judgement, escalation, wake: None, wants_look: false, outcome: None, memory }
+        Falls { judgement, escalation, wake: None, wants_look: false, alone, outcome: None, memory }
     }
 
     fn conclude(mut self, now: Duration) -> Reaped {

@@ -61,6 +61,10 @@ async fn act(actor: Actor) {
     if does("setsid") {
         let _ = rustix::process::setsid();
     }
+    let _listeners = (
+        does("listen-tcp").then(|| std::net::TcpListener::bind("127.0.0.1:0").expect("a port")),
+        does("listen-unix").then(|| std::os::unix::net::UnixListener::bind(socket_path()).expect("a socket")),
+    );
     let mut terminate = (does("ignore-term") || actor.heir.is_some())
         .then(|| signal(SignalKind::terminate()).expect("a signal"));
     let mut usr1 = signal(SignalKind::user_defined1()).expect("a signal");
@@ -97,6 +101,9 @@ async fn act(actor: Actor) {
         };
         tokio::select! {
             _ = terminated => {
+                if does("tell-term") {
+                    report(&format!("{} got SIGTERM", actor.name));
+                }
                 if let Some(heir) = &actor.heir {
                     held.push(start(heir));
                     return;
@@ -154,12 +161,22 @@ fn start(actor: &Actor) -> Started {
     }
     let child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", actor.argv[0]));
     // A client that leaks descriptors: this child's far ends stay open in the children after it.
-    if actor.does.iter().any(|done| done == "leaks-to-siblings") {
-        for end in &far_ends {
+    let leaks = |word: &str| actor.does.iter().any(|done| done == word);
+    let leaking = match (leaks("leaks-to-siblings"), leaks("leaks-stdout-to-siblings")) {
+        (true, _) => &far_ends[..],
+        (_, true) => &far_ends[1..],
+        _ => &[],
+    };
+    if !leaking.is_empty() {
+        for end in leaking {
             rustix::io::fcntl_setfd(end, rustix::io::FdFlags::empty()).expect("a flag");
         }
     }
     Started { _child: child, _far_ends: far_ends }
+}
+
+fn socket_path() -> String {
+    format!("{}.{}.listener", std::env::var("ACTOR_REPORT").expect("a test"), std::process::id())
 }
 
 /// Tells the test who is ready: `NAME PID`.

@@ -71,3 +71,21 @@ fn a_user_sees_and_reaps_only_his_own() {
         stage.assert_gone(&["bob-orphan"]);
     });
 }
+
+#[test]
+fn a_user_proves_nothing_against_a_client_that_runs_as_somebody_else() {
+    on_stage("adopters::a_user_proves_nothing_against_a_client_that_runs_as_somebody_else", |stage| {
+        use std::os::unix::process::CommandExt;
+        // The first is truly dead, but has inherited the second one's far end; that is also held by root's client.
+        let held = actor("held", "foo-mcp").stdio("socket").user(4001).does(&["leaks-to-siblings"]);
+        let dead = actor("dead", "bar-mcp").stdio("socket").user(4001);
+        let hidden = actor("hidden", "claude").stdio("null");
+        stage.enter(client("root-client").child(held).child(dead).child(hidden));
+        stage.crash("root-client");
+        let mut sweep = stage.command(&["sweep", "--json"]);
+        let sweep = crate::stage::parse(&sweep.uid(4001).gid(4001).output().unwrap());
+        assert_eq!(result(stage.tree(&sweep, "dead")), "gone", "{sweep:#}");
+        assert_eq!(verdict(stage.tree(&sweep, "held")), ("report", "unproven"), "{sweep:#}");
+        stage.assert_alive(&["held", "hidden"]);
+    });
+}

@@ -109,3 +109,65 @@ fn a_service_that_systemd_started_lives_and_its_leftover_does_not() {
         stage.assert_gone(&["left"]);
     });
 }
+
+#[test]
+fn whoever_still_reads_the_answers_keeps_the_server() {
+    on_stage("proof::whoever_still_reads_the_answers_keeps_the_server", |stage| {
+        for stdio in ["pipe", "socket"] {
+            let server = |who: &str| {
+                actor(&format!("{who}-server-{stdio}"), "foo-mcp")
+                    .stdio(stdio)
+                    .does(&["leaks-stdout-to-siblings"])
+            };
+            for (who, reader) in [("claude", "claude"), ("jq", "jq .")] {
+                let reader = actor(&format!("{who}-reader-{stdio}"), reader).stdio("null");
+                stage.enter(client(&format!("{who}-dead-{stdio}")).child(server(who)).child(reader));
+                stage.crash(&format!("{who}-dead-{stdio}"));
+            }
+        }
+        let sweep = stage.sweep();
+        for stdio in ["pipe", "socket"] {
+            let verdict = |who: &str| verdict(stage.tree(&sweep, &format!("{who}-server-{stdio}")));
+            assert_eq!(
+                (verdict("claude"), verdict("jq")),
+                (("spare", "in-use"), ("report", "unproven")),
+                "{sweep:#}"
+            );
+            stage.assert_alive(&[&format!("claude-server-{stdio}"), &format!("jq-server-{stdio}")]);
+        }
+    });
+}
+
+#[test]
+fn a_server_that_listens_is_left_to_a_person() {
+    on_stage("proof::a_server_that_listens_is_left_to_a_person", |stage| {
+        let listening = |name: &str, what: &str| actor(name, "foo-mcp").does(&[what]);
+        let dead =
+            client("dead").child(listening("tcp", "listen-tcp")).child(listening("unix", "listen-unix"));
+        stage.enter(dead.child(actor("orphan", "foo-mcp")));
+        stage.crash("dead");
+        let sweep = stage.sweep();
+        for (name, word) in [("tcp", "TCP 127.0.0.1:"), ("unix", "unix ")] {
+            let tree = stage.tree(&sweep, name);
+            assert_eq!(verdict(tree), ("report", "listening"), "{tree:#}");
+            assert!(tree["reasons"][0]["text"].as_str().unwrap().contains(word), "{tree:#}");
+        }
+        assert_eq!(result(stage.tree(&sweep, "orphan")), "gone");
+        stage.assert_alive(&["tcp", "unix"]);
+    });
+}
+
+#[test]
+fn work_below_an_orphan_is_left_to_a_person() {
+    on_stage("proof::work_below_an_orphan_is_left_to_a_person", |stage| {
+        let training = actor("training", "python3 train.py").does(&["spin"]);
+        let shell = actor("shell", "bash -i").child(training);
+        stage.enter(client("dead").child(actor("orphan", "terminal-mcp").child(shell)));
+        stage.crash("dead");
+        stage.wait_until("a second of processor time is used", |stage| {
+            verdict(stage.tree(&stage.scan(), "orphan")) == ("report", "work")
+        });
+        assert_eq!(stage.sweep()["totals"]["reap"], 0);
+        stage.assert_alive(&["orphan", "shell", "training"]);
+    });
+}

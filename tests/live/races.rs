@@ -62,7 +62,7 @@ impl Host for Meddled<'_> {
     fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
         self.linux.read_holders(table, ends);
     }
-    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>> {
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>> {
         self.linux.sharers(table, descriptors)
     }
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {

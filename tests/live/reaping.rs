@@ -120,6 +120,55 @@ fn a_child_forked_while_dying_goes_too() {
 }
 
 #[test]
+fn a_strangers_child_with_the_same_dead_stdin_is_not_taken_for_one() {
+    on_stage("reaping::a_strangers_child_with_the_same_dead_stdin_is_not_taken_for_one", |stage| {
+        // The scheduler shares the server's stdin and starts a job while the server is on its way down.
+        let job = actor("job", "python3 nightly_backup.py").stdio("inherit");
+        let starter = actor("starter", "true").stdio("inherit").does(&["leave-children"]).child(job);
+        let scheduler = actor("scheduler", "nightly-scheduler").stdio("inherit").heir(starter);
+        let server = actor("orphan", "foo-mcp").stdio("inherit").does(&["tell-term", "ignore-term"]);
+        let forker = actor("forker", "true").does(&["leave-children"]).child(scheduler).child(server);
+        stage.enter(client("dead").child(forker));
+        stage.wait_until("init has both", |stage| {
+            stage.parent("scheduler") == 1 && stage.parent("orphan") == 1
+        });
+        stage.crash("dead");
+        let mut sweep =
+            stage.command(&["sweep", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        stage.send("scheduler", rustix::process::Signal::TERM);
+        let mut heard = [stage.hear(), stage.hear()];
+        heard.sort();
+        assert_eq!(heard, ["job", "starter"]);
+        sweep.wait().unwrap();
+        stage.assert_gone(&["orphan"]);
+        stage.assert_alive(&["job"]);
+    });
+}
+
+#[test]
+fn what_became_a_client_on_the_way_down_is_left_alone() {
+    on_stage("reaping::what_became_a_client_on_the_way_down_is_left_alone", |stage| {
+        let shell = actor("shell", "bash -i")
+            .does(&["ignore-term"])
+            .becomes(actor("agent", "claude").stdio("inherit"));
+        stage.enter(
+            client("dead")
+                .child(actor("orphan", "terminal-mcp").does(&["tell-term", "ignore-term"]).child(shell)),
+        );
+        stage.crash("dead");
+        let mut sweep =
+            stage.command(&["sweep", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        stage.send("shell", rustix::process::Signal::USR1);
+        assert_eq!(stage.hear(), "agent");
+        assert_eq!(sweep.wait().unwrap().code(), Some(3), "not all could be ended, and that is said");
+        stage.assert_gone(&["orphan"]);
+        stage.assert_alive(&["agent"]);
+    });
+}
+
+#[test]
 fn descendants_go_and_a_spinning_server_is_not_active() {
     on_stage("reaping::descendants_go_and_a_spinning_server_is_not_active", |stage| {
         let worker = actor("worker", "node /x/worker.js").does(&["setsid"]);

@@ -195,7 +195,7 @@ impl Stage {
         let mut buffer = [0_u8; 256];
         let length = self.reports.recv(&mut buffer).expect("an actor reports in time");
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-        let (name, pid) = text.split_once(' ').expect("NAME PID");
+        let (name, pid) = text.rsplit_once(' ').expect("NAME PID");
         self.pids.insert(name.to_owned(), pid.parse().expect("a pid"));
         name.to_owned()
     }

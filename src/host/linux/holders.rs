@@ -58,32 +58,29 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
         let user = process.details.users.known().map(|users| users.real);
         // Evidence only when no process that could belong to the same user stayed unsearched.
         let complete = user.is_some() && !owners.iter().any(|owner| owner.is_none() || *owner == user);
-        let holders = Holders { pids: found.of(wanted).to_vec(), complete };
+        let holders =
+            Holders { pids: found.of(wanted).to_vec(), complete, unsearched: found.unsearched.clone() };
         process.details.far_ends[*stream as usize] = Fact::Known(FarEnd::Open(Some(holders)));
     }
 }
 
-/// Processes that have one of these descriptors open themselves; `None` when somebody could not be searched.
+/// For each descriptor the processes that have it open themselves; `None` when somebody could not be searched.
 pub(super) fn sharers(
     proc: Place<'_>,
     table: &ProcessTable,
     descriptors: &[Descriptor],
     everyone: &[Pid],
-) -> Option<Vec<Pid>> {
+) -> Option<Vec<Vec<Pid>>> {
     let wanted: Vec<Wanted> = (descriptors.iter())
-        .filter_map(|descriptor| match descriptor {
-            Descriptor::Pipe(inode) => {
-                Some(Wanted { link: format!("pipe:[{inode}]"), open_for: Some(Mode::RUSR) })
-            }
-            Descriptor::Socket(inode) => Some(Wanted { link: format!("socket:[{inode}]"), open_for: None }),
-            _ => None,
+        .map(|descriptor| match descriptor {
+            Descriptor::Pipe(inode) => Wanted { link: format!("pipe:[{inode}]"), open_for: Some(Mode::RUSR) },
+            Descriptor::Socket(inode) => Wanted { link: format!("socket:[{inode}]"), open_for: None },
+            other => Wanted { link: other.word().to_owned(), open_for: None },
         })
         .collect();
     let found = search_everyone(proc, table, wanted.iter(), everyone);
-    let mut pids: Vec<Pid> = wanted.iter().flat_map(|wanted| found.of(wanted).iter().copied()).collect();
-    pids.sort_unstable();
-    pids.dedup();
-    found.unsearched.is_empty().then_some(pids)
+    let sharers = wanted.iter().map(|wanted| found.of(wanted).to_vec()).collect();
+    found.unsearched.is_empty().then_some(sharers)
 }
 
 fn search_everyone<'a>(

@@ -170,7 +170,7 @@ impl Host for Linux {
         holders::read(self.place(), table, ends, &everyone);
     }
 
-    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Pid>> {
+    fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>> {
         holders::sharers(self.place(), table, descriptors, &self.pids().ok()?)
     }
 

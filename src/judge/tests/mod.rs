@@ -417,7 +417,7 @@ fn who_is_held_only_by_a_waiting_orphan_waits_with_it() {
 #[test]
 fn a_search_that_was_not_complete_proves_nothing() {
     let mut table = Table::new();
-    let holders = Holders { pids: vec![pid(20)], complete: false };
+    let holders = Holders { pids: vec![pid(20)], complete: false, unsearched: Vec::new() };
     table.add(10, 1, "a-mcp").far_end(FarEnd::Open(Some(holders)));
     table.add(20, 1, "b-mcp");
     assert_eq!(table.verdict(10), ("report", "unproven"));

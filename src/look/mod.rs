@@ -3,13 +3,16 @@
 //! A look is cheap because it asks little: `stat` of everybody, command lines of those who may be an orphan's root or
 //! stand below one, everything else only of the members of orphan trees.
 
+mod newcomers;
+
+pub use newcomers::{Falling, alone_with_their_stdin, newcomers};
+
 use crate::catalog::{Catalog, Role};
 use crate::host::{Host, HostError};
 use crate::judge::{Plan, Policy, Scene, judge};
 use crate::memory::Memory;
-use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
-use crate::tree::{Adopters, Roles, Tree, is_users_browser, trees};
-use std::collections::HashSet;
+use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
+use crate::tree::{Adopters, Roles, Tree, trees};
 
 /// How far a look goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -242,15 +245,23 @@ impl<H: Host> Reader<'_, H> {
             return;
         }
         self.host.read_holders(table, &ends);
-        let mut holders: Vec<Pid> = Vec::new();
-        for (pid, stream) in ends {
+        let mut seen: Vec<Pid> = Vec::new();
+        for (pid, stream) in &ends {
             if let Some(Fact::Known(FarEnd::Open(Some(found)))) =
-                table.get(pid).map(|process| process.far_end(stream))
+                table.get(*pid).map(|process| process.far_end(*stream))
             {
-                holders.extend(&found.pids);
+                seen.extend(found.pids.iter().chain(&found.unsearched));
             }
         }
-        self.read_commands(table, &holders);
+        self.read_commands(table, &seen);
+        // A client that somebody runs as another user may hold what we cannot see.
+        let somebodys = |pid: &Pid| matches!(self.roles.role(*pid), Some(Role::Client | Role::Host));
+        for (pid, stream) in ends {
+            let Some(process) = table.get_mut(pid) else { continue };
+            if let Fact::Known(FarEnd::Open(Some(found))) = &mut process.details.far_ends[stream as usize] {
+                found.complete &= !found.unsearched.iter().any(somebodys);
+            }
+        }
     }
 }
 
@@ -267,97 +278,4 @@ fn in_scope(table: &ProcessTable, tree: &Tree) -> bool {
             .iter()
             .filter_map(|pid| table.get(*pid))
             .any(|process| process.details.users.known().is_none_or(|users| users.real == observer.uid))
-}
-
-/// A tree that is being taken down, and who of it still lives.
-pub struct Falling<'a> {
-    /// The tree.
-    pub tree: &'a Tree,
-    /// Members that have not ended.
-    pub living: Vec<Pid>,
-}
-
-/// Processes that appeared since `before`, by tree: children of members that still live, and children that members left
-/// behind when they ended. Those an adopter inherited; they are known by the tree's own dead stdin.
-///
-/// A client, a host, a user's browser or something protected that was started meanwhile is not taken.
-pub fn newcomers<H: Host>(
-    host: &H,
-    judging: Judging<'_>,
-    before: &ProcessTable,
-    falling: &[Falling<'_>],
-) -> Result<Vec<Vec<Process>>, HostError> {
-    let mut table = host.list()?;
-    let new = |process: &Process| {
-        process.state != State::Zombie
-            && !before.get(process.pid()).is_some_and(|old| old.id.same(&process.id))
-    };
-    // An adopter that may have started a process itself gives no heirs.
-    let adopters: HashSet<Pid> = falling.iter().filter_map(|falling| strong_adopter(falling.tree)).collect();
-    let living: HashSet<Pid> = falling.iter().flat_map(|falling| falling.living.iter().copied()).collect();
-    let heirs: Vec<Pid> = (table.iter())
-        .filter(|process| new(process) && process.parent.is_some_and(|parent| adopters.contains(&parent)))
-        .map(Process::pid)
-        .collect();
-    let mut fresh = heirs.clone();
-    for top in living.iter().chain(&heirs) {
-        fresh.extend(table.subtree(*top, new).into_iter().filter(|pid| !living.contains(pid)));
-    }
-    fresh.sort_unstable();
-    fresh.dedup();
-    host.read_details(&mut table, &fresh);
-    let roles = Roles::of(&table, judging.catalog);
-    let found = falling.iter().map(|falling| {
-        let user = before.get(falling.tree.root).and_then(|root| root.details.users.known()).copied();
-        let takes = |process: &Process| {
-            let same_user = user.is_some() && process.details.users.known().copied() == user;
-            let role = roles.role(process.pid());
-            let somebodys =
-                matches!(role, Some(Role::Client | Role::Host)) || is_users_browser(&table, &roles, process);
-            new(process) && same_user && !somebodys && judging.policy.protection_of(process).is_none()
-        };
-        let left = left_behind(host, before, &table, falling.tree, &heirs);
-        let left = left.into_iter().filter(|pid| table.get(*pid).is_some_and(takes));
-        let tops: Vec<Pid> = left.chain(falling.living.iter().copied()).collect();
-        let mut mine: Vec<Pid> = tops.iter().flat_map(|top| table.subtree(*top, takes)).collect();
-        mine.sort_unstable();
-        mine.dedup();
-        mine.into_iter().filter_map(|pid| table.get(pid)).filter(|process| takes(process)).cloned().collect()
-    });
-    Ok(found.collect())
-}
-
-fn strong_adopter(tree: &Tree) -> Option<Pid> {
-    tree.adopter.filter(|adopter| !adopter.kind.is_weak()).map(|adopter| adopter.pid)
-}
-
-/// Children that a tree's members left to its adopter when they ended: they have its own dead stdin. Where anybody else
-/// has that stdin too, nobody can tell whose child it was, and it is left to the next look.
-fn left_behind<H: Host>(
-    host: &H,
-    before: &ProcessTable,
-    table: &ProcessTable,
-    tree: &Tree,
-    heirs: &[Pid],
-) -> Vec<Pid> {
-    let lifelines: Vec<Descriptor> = (tree.chain.iter())
-        .filter_map(|pid| before.get(*pid)?.stdin().cloned())
-        .filter(Descriptor::is_stdio)
-        .collect();
-    let adopter = strong_adopter(tree);
-    let left: Vec<Pid> = (heirs.iter().copied())
-        .filter(|pid| {
-            let heir = table.get(*pid).filter(|heir| heir.parent == adopter);
-            heir.and_then(Process::stdin).is_some_and(|stdin| lifelines.contains(stdin))
-        })
-        .collect();
-    if left.is_empty() {
-        return left;
-    }
-    let below_left =
-        |pid: Pid| std::iter::once(pid).chain(table.ancestors(pid)).any(|pid| left.contains(&pid));
-    match host.sharers(table, &lifelines) {
-        Some(sharers) if sharers.iter().all(|pid| tree.contains(*pid) || below_left(*pid)) => left,
-        _ => Vec::new(),
-    }
 }
