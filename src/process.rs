@@ -321,7 +321,7 @@ pub struct ProcessTable {
 }
 
 impl ProcessTable {
-    /// A table of these processes, in any order. Of several with one pid the last stays.
+    /// A table of these processes, in any order. Of several with one pid the first stays.
     pub fn new(
         boot: BootId,
         since_boot: Duration,
@@ -330,9 +330,7 @@ impl ProcessTable {
         mut processes: Vec<Process>,
     ) -> ProcessTable {
         processes.sort_by_key(Process::pid);
-        processes.reverse();
         processes.dedup_by_key(|process| process.pid());
-        processes.reverse();
         let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
         for process in &processes {
             if let Some(parent) = process.parent.filter(|parent| *parent != process.pid()) {

@@ -13,16 +13,22 @@ struct Wanted {
     open_for: Option<Mode>,
 }
 
-/// Who was found, by what was wanted, and who could not be searched.
+/// Who was found, by link, and who could not be searched.
 struct Found {
-    holders: HashMap<String, Vec<(Option<Mode>, Vec<Pid>)>>,
+    holders: HashMap<String, Vec<Way>>,
     unsearched: Vec<Pid>,
+}
+
+/// Those who hold a link in one way.
+struct Way {
+    open_for: Option<Mode>,
+    pids: Vec<Pid>,
 }
 
 impl Found {
     fn of(&self, wanted: &Wanted) -> &[Pid] {
         let ways = self.holders.get(&wanted.link).map_or(&[][..], Vec::as_slice);
-        ways.iter().find(|(open_for, _)| *open_for == wanted.open_for).map_or(&[], |(_, pids)| pids)
+        ways.iter().find(|way| way.open_for == wanted.open_for).map_or(&[], |way| &way.pids)
     }
 }
 
@@ -92,8 +98,8 @@ fn search_everyone<'a>(
     let mut found = Found { holders: HashMap::new(), unsearched: Vec::new() };
     for wanted in wanted {
         let ways = found.holders.entry(wanted.link.clone()).or_default();
-        if !ways.iter().any(|(open_for, _)| *open_for == wanted.open_for) {
-            ways.push((wanted.open_for, Vec::new()));
+        if !ways.iter().any(|way| way.open_for == wanted.open_for) {
+            ways.push(Way { open_for: wanted.open_for, pids: Vec::new() });
         }
     }
     for pid in everyone {
@@ -152,11 +158,12 @@ fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
         // The mode of the link itself says how the descriptor was opened; one that cannot be read counts.
         let mode =
             statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Mode::from_raw_mode(stat.st_mode));
-        for (open_for, holders) in ways {
-            let counts =
-                open_for.is_none_or(|wanted| mode.is_err() || mode.is_ok_and(|mode| mode.contains(wanted)));
-            if counts && holders.last() != Some(&pid) {
-                holders.push(pid);
+        for way in ways {
+            let counts = way
+                .open_for
+                .is_none_or(|wanted| mode.is_err() || mode.is_ok_and(|mode| mode.contains(wanted)));
+            if counts && way.pids.last() != Some(&pid) {
+                way.pids.push(pid);
             }
         }
     }
