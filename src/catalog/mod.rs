@@ -50,8 +50,6 @@ pub struct Pattern {
     pub own: bool,
     /// Whether it speaks over stdin.
     pub stdio: bool,
-    /// Whether it listens by nature.
-    pub listens: bool,
     subcommands: Vec<Vec<String>>,
     arguments: Vec<GlobMatcher>,
     except: Vec<String>,
@@ -158,7 +156,6 @@ impl Catalog {
                 strength: text.strength,
                 generic: text.generic,
                 stdio: text.stdio,
-                listens: text.listens,
                 subcommands: (text.subcommand.as_slice().iter())
                     .map(|words| words.split_whitespace().map(str::to_owned).collect())
                     .collect(),

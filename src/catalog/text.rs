@@ -94,9 +94,6 @@ pub struct PatternText {
     /// Whether this server speaks over stdin. `false` waives the proof that stdin is a pipe or socket.
     #[serde(default = "yes")]
     pub stdio: bool,
-    /// Whether this server listens on a socket by nature.
-    #[serde(default)]
-    pub listens: bool,
 }
 
 fn yes() -> bool {

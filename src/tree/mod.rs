@@ -102,8 +102,6 @@ pub struct Tree {
     pub pattern: PatternIndex,
     /// Who inherited the root; `None` while somebody owns it.
     pub adopter: Option<Adopter>,
-    /// Members that stand between root and server without being known launchers: they share the server's stdio.
-    pub unknown_wrappers: Vec<Pid>,
 }
 
 impl Tree {
@@ -244,11 +242,6 @@ impl Scene<'_> {
         let members = self.table.subtree(root, enter);
         let members =
             members.into_iter().map(|pid| Member { pid, role: self.member_role(pid, &chain) }).collect();
-        let unknown_wrappers = chain[..chain.len() - 1]
-            .iter()
-            .copied()
-            .filter(|pid| !matches!(self.roles.role(*pid), Some(Role::Launcher | Role::Server)))
-            .collect();
         Some(Tree {
             root,
             server,
@@ -256,7 +249,6 @@ impl Scene<'_> {
             name: self.catalog.display_name(classified),
             pattern: classified.pattern?,
             adopter: self.adopters.adopter_of(self.table, root),
-            unknown_wrappers,
             chain,
         })
     }
