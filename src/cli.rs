@@ -41,12 +41,29 @@ impl Cli {
     /// clap's own global options would drop what stands before the verb when the same option stands behind it: of
     /// `--set mode=observe sweep --set reap.grace=20s` only the grace period would be left.
     pub fn global(&self) -> Global {
-        let (before, after) = (&self.global, self.command.global());
+        match &self.command {
+            Command::Config(options) => self.global.then(&options.global).then(self.command.global()),
+            command => self.global.then(command.global()),
+        }
+    }
+}
+
+impl Global {
+    /// These, then those: the later wins, assignments add up.
+    fn then(&self, after: &Global) -> Global {
         Global {
-            config: after.config.clone().or_else(|| before.config.clone()),
-            set: before.set.iter().chain(&after.set).cloned().collect(),
-            log: after.log.or(before.log),
-            color: after.color.or(before.color),
+            config: after.config.clone().or_else(|| self.config.clone()),
+            set: self.set.iter().chain(&after.set).cloned().collect(),
+            log: after.log.or(self.log),
+            color: after.color.or(self.color),
+        }
+    }
+}
+
+impl Config {
+    fn global(&self) -> &Global {
+        match self {
+            Config::Show(global) | Config::Check(global) | Config::Default(global) => global,
         }
     }
 }
@@ -57,7 +74,7 @@ impl Command {
             Command::Scan(options) => &options.global,
             Command::Explain(options) => &options.global,
             Command::Sweep(options) => &options.global,
-            Command::Config(Config::Show(global) | Config::Check(global) | Config::Default(global)) => global,
+            Command::Config(options) => options.verb.global(),
         }
     }
 }
@@ -98,8 +115,7 @@ pub enum Command {
     /// Take down the trees that are proven to be orphans
     Sweep(Sweep),
     /// Show or check the configuration
-    #[command(subcommand)]
-    Config(Config),
+    Config(ConfigArgs),
 }
 
 /// `orphand scan`
@@ -149,6 +165,17 @@ pub struct Sweep {
 }
 
 /// `orphand config`
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do with it
+    #[command(subcommand)]
+    pub verb: Config,
+}
+
+/// The verbs of `orphand config`
 #[derive(Subcommand, Debug)]
 pub enum Config {
     /// Print every value in force and where it comes from

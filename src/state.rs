@@ -27,13 +27,17 @@ pub enum LockError {
     #[error("another orphand is sweeping (it holds {0}); let it finish")]
     Busy(PathBuf),
     /// The folder or the file cannot be made.
-    #[error("cannot remember anything in {place}: {error}")]
+    #[error("cannot remember anything: {}{error}", place_of(.place))]
     Unusable {
         /// Which file.
         place: PathBuf,
         /// What the system said.
         error: io::Error,
     },
+}
+
+fn place_of(place: &Path) -> String {
+    if place.is_absolute() { format!("{}: ", place.display()) } else { String::new() }
 }
 
 #[derive(Serialize, Deserialize)]

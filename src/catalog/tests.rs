@@ -49,6 +49,9 @@ fn servers_of_the_reports_are_known_by_name() {
         ("php /Applications/Herd.app/Contents/Resources/herd-mcp.phar", "herd"),
         ("bun run --cwd /h/.claude/plugins/telegram/0.0.5 --shell=bun --silent start", "claude-plugin"),
         ("npm exec mcp-postgres-full-access postgresql://x", "postgres"),
+        ("uv run --with fastmcp fastmcp run server.py", "fastmcp"),
+        ("python3 -m fastmcp run s.py", "fastmcp"),
+        ("npx tsx src/mcp-server.ts", "mcp-server.ts"),
         // By structure alone
         ("node /x/mcp-server.cjs", "mcp-server.cjs"),
         ("node /x/dist/mcp-server-stdio.js", "mcp-server-stdio.js"),
@@ -198,7 +201,7 @@ fn bad_patterns_say_what_is_wrong() {
     let rows = [
         (named("x"), "names nothing"),
         (PatternText { package: one("*"), ..named("x") }, "matches everything"),
-        (PatternText { package: one(""), ..named("x") }, "matches everything"),
+        (PatternText { package: one(""), ..named("x") }, "empty word"),
         (PatternText { path: one("**"), ..named("x") }, "matches everything"),
         (PatternText { cmdline: Some(String::new()), ..named("x") }, "matches everything"),
         (PatternText { cmdline: Some(".*".to_owned()), ..named("x") }, "matches everything"),

@@ -180,6 +180,9 @@ pub(super) fn expression_of(expression: &str) -> Result<Regex, String> {
 
 /// Refuses words that would name every process.
 pub(super) fn refuse_too_broad(word: &str) -> Result<(), String> {
+    if word.is_empty() {
+        return Err("has an empty word; an empty pattern names nothing".to_owned());
+    }
     let letters = word.chars().filter(|letter| letter.is_alphanumeric()).count();
     if letters == 0 {
         return Err(format!("`{word}` matches everything; write at least a part of a name"));

@@ -33,11 +33,12 @@ pub(super) fn run(global: &Global, verb: &Config) -> anyhow::Result<ExitCode> {
             }
         }
         _ => {
-            let _ = writeln!(
-                out,
-                "The configuration is good. It has {} entries of your own.",
-                settings.own.len()
-            );
+            let own = match settings.own.len() {
+                0 => "nothing of your own",
+                1 => "one pattern or rule of your own",
+                _ => "patterns and rules of your own",
+            };
+            let _ = writeln!(out, "The configuration is good. It has {own}.");
         }
     }
     print(&out)?;

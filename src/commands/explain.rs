@@ -7,7 +7,9 @@ use crate::host::Host;
 use crate::invocation::Invocation;
 use crate::look::{Breadth, Look, look};
 use crate::process::Pid;
-use crate::report::{View, command_json, command_line, explain_json, explain_text, no_tree_json, printable};
+use crate::report::{
+    View, command_json, command_line, explain_json, explain_text, no_tree_json, printable, user_name,
+};
 use anyhow::bail;
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -48,6 +50,15 @@ fn no_tree(look: &Look, catalog: &Catalog, pid: Pid) -> anyhow::Result<String> {
     let what = look.roles.get(pid).map_or("no pattern names it".to_owned(), |named| {
         format!("it is a {}, {}", role_word(named.role), printable(&catalog.display_name(named)))
     });
+    let observer = &look.table.observer;
+    let others =
+        process.details.users.known().filter(|users| !observer.machine && users.real != observer.uid);
+    if let Some(users) = others {
+        let owner = user_name(users.real);
+        return Ok(format!(
+            "{pid} belongs to {owner}: {what}. You see and reap your own trees only; {owner} or root may ask.\n"
+        ));
+    }
     Ok(format!(
         "{pid} {}\nIt belongs to no MCP server tree: {what}. orphand does not touch it.\n",
         command_line(process.arguments())

@@ -26,7 +26,7 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Scan(options) => scan::run(global, options),
         Command::Explain(options) => explain::run(global, options),
         Command::Sweep(options) => sweep::run(global, options),
-        Command::Config(verb) => config::run(global, verb),
+        Command::Config(options) => config::run(global, &options.verb),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::memory::Memory;
 use crate::report::{View, sweep_json, sweep_text, waits_for_confirmation};
 use crate::state::{Lock, LockError, StateFolder};
 use crate::sweep::{Reaped, Rules, sweep};
+use crate::tree::MemberRole;
 use crate::words::{duration, trees};
 use anyhow::Context;
 use std::process::ExitCode;
@@ -89,7 +90,7 @@ impl Sweeper<'_> {
                 .iter()
                 .filter(|judgement| judgement.wait.is_some_and(|left| left <= wait));
             tracing::info!(
-                "{} seen for the first time: looking again in {} to confirm",
+                "{} may be reaped after a second look, in {}",
                 trees(waiting.count()),
                 duration(wait)
             );
@@ -103,9 +104,13 @@ impl Sweeper<'_> {
         if dry_run || doomed == 0 {
             return Ok(Some((first, Vec::new())));
         }
-        let grace = settings.timing.browser_grace.max(settings.timing.grace);
+        let browser = first
+            .plan
+            .to_reap()
+            .any(|judgement| judgement.tree.members_of(MemberRole::Browser).next().is_some());
+        let grace = if browser { settings.timing.browser_grace } else { settings.timing.grace };
         tracing::info!(
-            "taking down {}; up to {} for those that do not listen",
+            "taking down {}; who ignores SIGTERM gets SIGKILL after {}",
             trees(doomed),
             duration(grace)
         );

@@ -75,7 +75,12 @@ impl Settings {
         let mut merged: BTreeMap<String, (Value, Origin)> = BTreeMap::new();
         let mut patterns = Vec::new();
         let mut rules = Vec::new();
+        let mut defaults: BTreeMap<String, Value> = BTreeMap::new();
         for (at, layer) in layers.into_iter().enumerate() {
+            if at == 0 {
+                defaults =
+                    layer.values.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect();
+            }
             for (key, (value, origin)) in layer.values {
                 if at > 0 && !merged.contains_key(&key) {
                     let hint = nearest(&key, merged.keys().map(String::as_str));
@@ -112,7 +117,9 @@ impl Settings {
             return Err(problems);
         }
         let warnings = (merged.iter())
-            .filter(|(key, (_, origin))| NOT_IN_FORCE.contains(&key.as_str()) && !origin.is_built_in())
+            .filter(|(key, (value, _))| {
+                NOT_IN_FORCE.contains(&key.as_str()) && defaults.get(*key) != Some(value)
+            })
             .map(|(key, (_, origin))| Problem {
                 origin: origin.clone(),
                 text: format!("`{key}` is accepted, but has no effect in this version"),

@@ -63,6 +63,9 @@ pub trait Host {
     /// searched.
     fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>>;
 
+    /// How many processes can be held at once.
+    fn room_for_pins(&self) -> usize;
+
     /// Holds a process, so that its number cannot come to mean another one.
     fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;
 }

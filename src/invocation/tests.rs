@@ -284,6 +284,15 @@ const ROWS: &[Row] = &[
 ];
 
 #[test]
+fn a_script_in_a_directory_that_the_line_names_has_that_project() {
+    assert_eq!(
+        of("uv --directory /home/u/weather-mcp run weather.py").project.as_deref(),
+        Some("weather-mcp")
+    );
+    assert_eq!(of("npx tsx src/mcp-server.ts").target, "src/mcp-server.ts");
+}
+
+#[test]
 fn every_shape_is_seen_through() {
     for (line, kind, target, packages, commands, through) in ROWS {
         let found = of(line);

@@ -286,6 +286,12 @@ fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation
     }
     let (first, arguments) = rest.get(at..)?.split_first()?;
     let mut found = match runner.runs {
+        // `npx tsx server.ts` fetches the interpreter; what it runs is the script.
+        Runs::Package
+            if package.is_none() && matches!(paths::package_name(first).as_str(), "tsx" | "ts-node") =>
+        {
+            interpreters::resolve(&paths::package_name(first), arguments)?
+        }
         Runs::Package => {
             let mut found = Invocation::new(Kind::Package, package.as_deref().unwrap_or(first), arguments);
             found.packages.push(paths::package_name(&found.target));
@@ -299,6 +305,10 @@ fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation
         Runs::Command => resolve_words(rest.get(at..)?, depth)?,
     };
     found.directory = found.directory.or(directory);
+    // `uv --directory /x/foo-mcp run server.py`: the script's own name says nothing, the directory's may.
+    if found.kind == Kind::Script && found.project.is_none() && !found.target.contains('/') {
+        found.project = found.directory.as_deref().map(|directory| paths::base_name(directory).to_owned());
+    }
     Some(found.seen_through(&title(name, verb)))
 }
 

@@ -104,9 +104,10 @@ impl<H: Host> Reader<'_, H> {
             let adopters = self.find_adopters(table);
             let pids: Vec<Pid> = adopters.pids().collect();
             if pids.len() == known {
-                for pid in pids {
-                    self.read_below_roots(table, pid);
-                }
+                let mut roots: Vec<Pid> = parentless(table);
+                self.read_commands(table, &roots);
+                roots.extend(pids.iter().flat_map(|pid| table.living_children(*pid).map(Process::pid)));
+                self.read_below_roots(table, &roots);
                 return adopters;
             }
             known = pids.len();
@@ -123,9 +124,8 @@ impl<H: Host> Reader<'_, H> {
 
     /// Below an adopter's child stands a tree if the child is a server or launcher, or if it may be a wrapper that
     /// nobody knows: one with a single child, and so on down.
-    fn read_below_roots(&mut self, table: &mut ProcessTable, adopter: Pid) {
-        let children: Vec<Pid> = table.living_children(adopter).map(Process::pid).collect();
-        for root in children {
+    fn read_below_roots(&mut self, table: &mut ProcessTable, roots: &[Pid]) {
+        for root in roots.iter().copied() {
             let mut top = root;
             loop {
                 match self.roles.role(top) {
@@ -180,14 +180,14 @@ impl<H: Host> Reader<'_, H> {
         self.read_details(table, &likely);
         let found = trees(table, &self.roles, self.catalog, adopters);
         let mut more: Vec<Pid> = Vec::new();
-        for tree in found.iter().filter(|tree| wanted(tree, breadth)) {
+        for tree in found.iter().filter(|tree| wanted(table, tree, breadth)) {
             more.extend(tree.members.iter().map(|member| member.pid));
             more.extend(tree.adopter.map(|adopter| adopter.pid));
         }
         self.read_details(table, &more);
         // A process may have run another program between the two readings: roles and trees as they are now.
         let found: Vec<Tree> = (trees(table, &self.roles, self.catalog, adopters).into_iter())
-            .filter(|tree| wanted(tree, breadth))
+            .filter(|tree| wanted(table, tree, breadth))
             .filter(|tree| in_scope(table, tree))
             .collect();
         let ends: Vec<(Pid, Stream)> = found.iter().flat_map(Tree::ends).collect();
@@ -207,7 +207,10 @@ impl<H: Host> Reader<'_, H> {
                 .take_while(|pid| !adopters.is_adopter(*pid))
                 .take_while(|pid| !matches!(self.roles.role(*pid), Some(Role::Client | Role::Host)))
                 .collect();
-            let inherited = above.get(chain.len()).is_some_and(|pid| adopters.is_adopter(*pid));
+            let inherited = match above.get(chain.len()) {
+                Some(pid) => adopters.is_adopter(*pid),
+                None => is_parentless(table, chain.last().copied().unwrap_or(process.pid())),
+            };
             if inherited || breadth == Breadth::Everything {
                 likely.push(process.pid());
                 likely.extend(chain);
@@ -237,7 +240,7 @@ impl<H: Host> Reader<'_, H> {
                 .get(*pid)
                 .is_some_and(|process| *process.far_end(*stream) == Fact::Known(FarEnd::Open(None)))
         };
-        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| wanted(tree, breadth)))
+        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| wanted(table, tree, breadth)))
             .flat_map(Tree::ends)
             .filter(|end| open(table, end))
             .collect();
@@ -265,8 +268,20 @@ impl<H: Host> Reader<'_, H> {
     }
 }
 
-fn wanted(tree: &Tree, breadth: Breadth) -> bool {
-    tree.adopter.is_some() || breadth == Breadth::Everything
+/// Trees without a visible owner; the others only when everything was asked for.
+fn wanted(table: &ProcessTable, tree: &Tree, breadth: Breadth) -> bool {
+    tree.adopter.is_some() || is_parentless(table, tree.root) || breadth == Breadth::Everything
+}
+
+/// Whether a process has a parent that the look did not show. Nobody knows then who owns it.
+fn is_parentless(table: &ProcessTable, pid: Pid) -> bool {
+    let parent = table.get(pid).and_then(|process| process.parent);
+    parent.is_some_and(|parent| table.get(parent).is_none())
+}
+
+fn parentless(table: &ProcessTable) -> Vec<Pid> {
+    let living = table.iter().filter(|process| !process.kernel && process.state != State::Zombie);
+    living.map(Process::pid).filter(|pid| is_parentless(table, *pid)).collect()
 }
 
 /// A plain user's look is about that user's trees. Others are none of his business, and he cannot judge them.

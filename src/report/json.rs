@@ -1,6 +1,6 @@
 //! The JSON contract, schema 1: a field is never renamed or removed.
 
-use super::{Totals, View, command_line, sentence};
+use super::{Totals, View, command_line, command_words, sentence};
 use crate::catalog::{Catalog, Classified, Role, Strength};
 use crate::invocation::Invocation;
 use crate::judge::Judgement;
@@ -20,9 +20,7 @@ pub fn sweep_json(view: View<'_>, reaped: &[Reaped], dry_run: bool, taken_at: &s
         .map(|judgement| {
             let done = reaped.iter().find(|reaped| reaped.judgement.tree.root == judgement.tree.root);
             let mut tree = tree(view, judgement);
-            if let Some(done) = done {
-                tree["outcome"] = outcome(done);
-            }
+            tree["outcome"] = done.map_or(Value::Null, outcome);
             tree
         })
         .collect();
@@ -74,10 +72,8 @@ pub fn command_json(catalog: &Catalog, named: Option<&Classified>, invocation: O
 
 /// An invocation whose arguments carry no secrets.
 fn redacted(invocation: &Invocation) -> Value {
-    let arguments: Vec<String> = command_line(&invocation.arguments).split(' ').map(str::to_owned).collect();
-    let arguments = if invocation.arguments.is_empty() { Vec::new() } else { arguments };
     let mut shown = invocation.clone();
-    shown.arguments = arguments;
+    shown.arguments = command_words(&invocation.arguments);
     shown.target = command_line(std::slice::from_ref(&shown.target));
     serde_json::to_value(shown).unwrap_or(Value::Null)
 }

@@ -5,7 +5,7 @@ mod redact;
 mod text;
 
 pub use json::{command_json, explain_json, no_tree_json, scan_json, sweep_json};
-pub use redact::{command_line, printable, sentence};
+pub use redact::{command_line, command_words, printable, sentence};
 pub use text::{explain_text, scan_text, sweep_text};
 
 use crate::catalog::Catalog;

@@ -39,7 +39,9 @@ static INNER_PAIR: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 static HEADER: LazyLock<Regex> = LazyLock::new(|| {
-    fixed(r"(?i)(?P<name>(authorization|x-api-key|cookie|proxy-authorization)\s*[:=]\s*)\S.*")
+    fixed(
+        r"(?i)(\b|^)[\w-]*(authorization|cookie|api-?key|access-?key|token|secret|password|auth)[\w-]*\s*:\s*",
+    )
 });
 static BEARER: LazyLock<Regex> =
     LazyLock::new(|| fixed(r"(?i)(?P<name>\b(bearer|basic)\s+)[A-Za-z0-9._~+/=-]{6,}"));
@@ -51,14 +53,32 @@ fn fixed(expression: &str) -> Regex {
 
 /// A command line for people: secrets hidden, control characters escaped, words that hold blanks quoted.
 pub fn command_line(arguments: &[String]) -> String {
+    if let [title] = arguments {
+        // A rewritten title is one word that holds the whole line; its options are seen only when it is taken apart, and
+        // its headers only when it is not.
+        let headless = redact_headers(title);
+        let words: Vec<String> = headless.split(' ').map(str::to_owned).collect();
+        return printable(&redact_shapes(&redact_words(&words).join(" ")));
+    }
+    let quoted = |word: String| match (word.contains(' ') || word.is_empty(), word.contains('\'')) {
+        (false, _) => word,
+        (true, false) => format!("'{word}'"),
+        (true, true) => format!("\"{word}\""),
+    };
+    command_words(arguments).into_iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// The same as words.
+pub fn command_words(arguments: &[String]) -> Vec<String> {
+    redact_words(arguments).iter().map(|word| printable(word)).collect()
+}
+
+/// Words without their secrets: those that an option announces, and those that show themselves.
+fn redact_words(arguments: &[String]) -> Vec<String> {
+    let glued_passwords = arguments.iter().any(|word| word.contains("mysql") || word.contains("mariadb"));
     let mut words: Vec<String> = Vec::with_capacity(arguments.len());
     let mut hide_next = false;
-    // A rewritten title is one word that holds the whole line; its options are seen only when it is taken apart.
-    let split: Vec<&str> = match arguments {
-        [title] => title.split(' ').collect(),
-        _ => arguments.iter().map(String::as_str).collect(),
-    };
-    for word in split {
+    for word in arguments {
         let is_option = word.starts_with('-') && word.len() > 1;
         if hide_next && !is_option {
             words.push(HIDDEN.to_owned());
@@ -66,12 +86,10 @@ pub fn command_line(arguments: &[String]) -> String {
             continue;
         }
         hide_next = is_option && !word.contains('=') && names_a_secret(word.trim_start_matches('-'));
-        let shown = printable(&redact_word(word));
-        let quoted = arguments.len() > 1 && (shown.contains(' ') || shown.is_empty());
-        let mark = if shown.contains('\'') { '"' } else { '\'' };
-        words.push(if quoted { format!("{mark}{shown}{mark}") } else { shown });
+        let glued = glued_passwords && word.starts_with("-p") && word.len() > 2;
+        words.push(if glued { format!("-p{HIDDEN}") } else { redact_word(word) });
     }
-    words.join(" ")
+    words
 }
 
 fn names_a_secret(name: &str) -> bool {
@@ -114,7 +132,7 @@ fn redact_pair(word: &str) -> String {
 fn redact_shapes(word: &str) -> String {
     let word = URL_LOGIN.replace_all(word, format!("${{scheme}}{HIDDEN}@"));
     let word = URL_QUERY.replace_all(&word, format!("${{name}}{HIDDEN}"));
-    let word = HEADER.replace_all(&word, format!("${{name}}{HIDDEN}"));
+    let word = redact_headers(&word);
     let word = BEARER.replace_all(&word, format!("${{name}}{HIDDEN}"));
     let word = INNER_PAIR.replace_all(&word, format!("${{name}}{HIDDEN}"));
     SECRET_SHAPE.replace_all(&word, HIDDEN).into_owned()
@@ -123,6 +141,28 @@ fn redact_shapes(word: &str) -> String {
 /// A sentence or a name for people: secrets by their shape hidden, control characters escaped.
 pub fn sentence(text: &str) -> String {
     printable(&redact_shapes(text))
+}
+
+/// `Authorization: Bearer x` up to the next option, quote or end: a header's value may hold blanks.
+fn redact_headers(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(found) = HEADER.find(rest) {
+        let value = &rest[found.end()..];
+        // `scheme://` is no header.
+        let end = if value.starts_with("//") {
+            0
+        } else {
+            [" -", "'", "\""].iter().filter_map(|stop| value.find(stop)).min().unwrap_or(value.len())
+        };
+        kept.push_str(&rest[..found.end()]);
+        if end > 0 {
+            kept.push_str(HIDDEN);
+        }
+        rest = &value[end..];
+    }
+    kept.push_str(rest);
+    kept
 }
 
 /// Text that cannot move the cursor, change colours, or turn the reading direction.
@@ -174,6 +214,14 @@ mod tests {
             &["x-mcp", "-p", "host=db password=hunter2hunter2 user=x"],
             &["x-mcp", r#"{"token": "hunter2hunter2"}"#],
             &["x-mcp", "--db-password", "hunter2hunter2"],
+            &[
+                "npm exec mcp-remote https://x.y/sse --header Authorization: Bearer hunter2hunter2abc --header X-Api-Key: hunter2hunter2",
+            ],
+            &["npm exec mcp-remote https://x.y/sse --header Authorization:Bearer hunter2hunter2abc"],
+            &["sh", "-c", "'mcp-remote' https://x.y --header 'Authorization: Bearer hunter2hunter2' --x 'y'"],
+            &["npm exec mysql-mcp -u root -phunter2"],
+            &["mysql-mcp", "-u", "root", "-phunter2"],
+            &["x-mcp", "--header", "x-goog-api-key: hunter2hunter2"],
         ];
         for row in rows {
             let text = shown(row);
@@ -196,6 +244,16 @@ mod tests {
             (
                 vec!["uvx", "--from", "chroma-mcp==0.2.6", "chroma-mcp", "--data-dir", "/d"],
                 "uvx --from chroma-mcp==0.2.6 chroma-mcp --data-dir /d",
+            ),
+            (
+                vec![
+                    "npm exec mcp-remote https://x.y/sse --header Authorization: Bearer abc --transport sse",
+                ],
+                "npm exec mcp-remote https://x.y/sse --header Authorization: [hidden] --transport sse",
+            ),
+            (
+                vec!["sh", "-c", "'mcp-remote' --header 'Authorization: Bearer abc' --x"],
+                "sh -c \"'mcp-remote' --header 'Authorization: [hidden]' --x\"",
             ),
             (
                 vec!["sh", "-c", "cd /x && python3 -m mcp_server.server"],

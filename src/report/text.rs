@@ -212,7 +212,12 @@ fn write_members(
 fn write_totals(out: &mut String, view: View<'_>) {
     let totals = Totals::of(view);
     if totals.trees == 0 {
-        let what = if view.all { "No MCP server is running." } else { "No MCP server without an owner." };
+        let what = match (view.all, view.look.table.observer.machine) {
+            (true, true) => "No MCP server is running.",
+            (true, false) => "No MCP server of yours is running.",
+            (false, true) => "No MCP server without an owner.",
+            (false, false) => "No MCP server of yours without an owner.",
+        };
         let _ = writeln!(out, "{what} ({} looked at.)", processes(view.look.table.len()));
         return;
     }

@@ -82,6 +82,7 @@ where
     let mut held = Held { host, pins: HashMap::new() };
     let mut reaped = Vec::new();
     let mut candidates: Vec<Judgement> = first.plan.to_reap().cloned().collect();
+    reaped.extend(leave_what_cannot_be_held(host.room_for_pins(), &mut candidates));
     let mut view = None;
     for round in 0..ROUNDS {
         candidates.retain(|judgement| match held.hold(&judgement.tree) {
@@ -127,6 +128,31 @@ where
     }
     reaped.sort_by_key(|reaped| reaped.judgement.tree.root);
     Ok(reaped)
+}
+
+/// Every process of a tree is held while it goes down. Takes the trees for which there is no room out of `candidates`;
+/// the oldest orphans stay.
+fn leave_what_cannot_be_held(room: usize, candidates: &mut Vec<Judgement>) -> Vec<Reaped> {
+    candidates.sort_by_key(|judgement| (std::cmp::Reverse(judgement.orphaned_for), judgement.tree.root));
+    let mut left = room;
+    let mut over = Vec::new();
+    candidates.retain(|judgement| {
+        let needed = judgement.tree.members.len();
+        if needed <= left {
+            left -= needed;
+            return true;
+        }
+        let outcome = if needed > room {
+            Outcome::Failed(format!(
+                "needs {needed} open files to be held, and the limit leaves {room}: raise `ulimit -n`"
+            ))
+        } else {
+            Outcome::SparedOnRecheck("the limit on open files is used up; the next sweep goes on".to_owned())
+        };
+        over.push(Reaped::without_signal(judgement.clone(), outcome));
+        false
+    });
+    over
 }
 
 /// The judgement on the same tree in a fresh look, or why it is left alone.

@@ -89,3 +89,39 @@ fn a_user_proves_nothing_against_a_client_that_runs_as_somebody_else() {
         stage.assert_alive(&["held", "hidden"]);
     });
 }
+
+#[test]
+fn a_user_to_whom_proc_hides_others_is_told_so() {
+    on_stage("adopters::a_user_to_whom_proc_hides_others_is_told_so", |stage| {
+        use std::os::unix::process::CommandExt;
+        stage.enter(client("dead").user(4001).child(actor("orphan", "foo-mcp")));
+        stage.crash("dead");
+        let remount = std::process::Command::new("mount").args(["-o", "remount,hidepid=2", "/proc"]).status();
+        if !remount.is_ok_and(|status| status.success()) {
+            println!("skipped: /proc cannot be mounted with hidepid here");
+            return;
+        }
+        let scan = stage.command(&["scan", "--json"]).uid(4001).gid(4001).output().unwrap();
+        let scan = crate::stage::parse(&scan);
+        let tree = stage.tree(&scan, "orphan");
+        assert_eq!(verdict(tree), ("report", "unreadable"), "{tree:#}");
+        let text = tree["reasons"][0]["text"].as_str().unwrap();
+        assert!(text.contains("parent of process") && text.contains("hidepid"), "{text}");
+    });
+}
+
+#[test]
+fn a_user_is_told_whose_a_process_is_and_nothing_wrong_about_others() {
+    on_stage("adopters::a_user_is_told_whose_a_process_is_and_nothing_wrong_about_others", |stage| {
+        use std::os::unix::process::CommandExt;
+        stage.enter(client("dead").child(actor("roots", "foo-mcp")));
+        stage.crash("dead");
+        let as_user = |arguments: &[&str]| {
+            let output = stage.command(arguments).uid(4001).gid(4001).output().unwrap();
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        assert!(as_user(&["scan"]).starts_with("No MCP server of yours without an owner."));
+        let said = as_user(&["explain", &stage.pid("roots").to_string()]);
+        assert!(said.contains("belongs to root: it is a server, foo-mcp"), "{said}");
+    });
+}

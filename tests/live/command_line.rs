@@ -64,7 +64,7 @@ fn a_first_sweep_looks_twice_and_an_interrupt_between_leaves_all_alone() {
         let mut stderr = BufReader::new(sweep.stderr.take().unwrap());
         let mut line = String::new();
         stderr.read_line(&mut line).unwrap();
-        assert!(line.contains("1 tree seen for the first time: looking again in 10 min"), "{line}");
+        assert!(line.contains("1 tree may be reaped after a second look, in 10 min"), "{line}");
         // Another sweep meanwhile says who is in its way.
         let busy = stage.orphand(&["sweep"]);
         assert_eq!(busy.status.code(), Some(1));
@@ -171,17 +171,42 @@ fn output_fits_eighty_columns_and_has_no_colour_when_piped() {
 }
 
 #[test]
-fn a_process_that_cannot_be_ended_makes_exit_status_3() {
-    on_stage("command_line::a_process_that_cannot_be_ended_makes_exit_status_3", |stage| {
-        // A user may not signal a setuid-like process of somebody else; here: no file descriptor is left to hold it.
-        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+fn few_open_files_make_small_sweeps_and_too_few_say_so() {
+    on_stage("command_line::few_open_files_make_small_sweeps_and_too_few_say_so", |stage| {
+        let mut dead = client("dead");
+        let names: Vec<String> = (0..12).map(|number| format!("orphan{number}")).collect();
+        for name in &names {
+            dead = dead.child(actor(name, "foo-mcp"));
+        }
+        stage.enter(dead);
         stage.crash("dead");
-        let orphand = stage.command(&["sweep", "--json"]);
-        let mut limited = std::process::Command::new("prlimit");
-        limited.arg("--nofile=9:9").arg(orphand.get_program()).args(orphand.get_args()).stdin(Stdio::null());
-        let output = limited.output().expect("prlimit is part of util-linux");
-        let code = output.status.code();
-        assert!(code == Some(3) || code == Some(1), "{code:?} {}", text(&output.stderr));
-        stage.assert_alive(&["orphan"]);
+        let sweep = |files: &str| {
+            let orphand = stage.command(&["sweep", "--json"]);
+            let mut limited = std::process::Command::new("prlimit");
+            limited
+                .arg(format!("--nofile={files}:{files}"))
+                .arg(orphand.get_program())
+                .args(orphand.get_args());
+            limited.stdin(Stdio::null()).output().expect("prlimit is part of util-linux")
+        };
+        let none = sweep("40");
+        assert_eq!(none.status.code(), Some(3), "{}", text(&none.stderr));
+        let report = parse(&none);
+        assert_eq!(result(stage.tree(&report, "orphan0")), "failed");
+        assert!(stage.tree(&report, "orphan0")["outcome"]["text"].as_str().unwrap().contains("ulimit -n"));
+        stage.assert_alive(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        // Room for seven of them, then for the rest.
+        let some = parse(&sweep("55"));
+        let gone = |report: &serde_json::Value| {
+            report["trees"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .filter(|tree| tree["outcome"]["result"] == "gone")
+                .count()
+        };
+        assert_eq!(gone(&some), 7, "{some:#}");
+        assert_eq!(gone(&parse(&sweep("55"))), 5);
+        stage.assert_gone(&names.iter().map(String::as_str).collect::<Vec<_>>());
     });
 }

@@ -65,6 +65,9 @@ impl Host for Meddled<'_> {
     fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>> {
         self.linux.sharers(table, descriptors)
     }
+    fn room_for_pins(&self) -> usize {
+        self.linux.room_for_pins()
+    }
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
         let pin = self.linux.pin(pid);
         self.pins.set(self.pins.get() + 1);

@@ -33,6 +33,8 @@ pub struct Linux {
 
 /// `PF_KTHREAD` of the flags in `/proc/PID/stat`.
 const KERNEL_THREAD: u32 = 0x0020_0000;
+/// Files that a look needs beside the pins.
+const RESERVED_FILES: usize = 48;
 /// From this many processes on a look uses a second thread.
 const WORTH_A_THREAD: usize = 1000;
 
@@ -172,6 +174,12 @@ impl Host for Linux {
 
     fn sharers(&self, table: &ProcessTable, descriptors: &[Descriptor]) -> Option<Vec<Vec<Pid>>> {
         holders::sharers(self.place(), table, descriptors, &self.pids().ok()?)
+    }
+
+    fn room_for_pins(&self) -> usize {
+        use rustix::process::{Resource, getrlimit};
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVED_FILES)
     }
 
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {

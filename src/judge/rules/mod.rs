@@ -115,6 +115,11 @@ pub(super) fn judge_tree(scene: Scene<'_>, condemned: &HashSet<Pid>, tree: &Tree
     }
 }
 
+/// Python's multiprocessing starts its workers so: they are a part of their parent.
+fn is_pool_worker(process: &Process) -> bool {
+    process.arguments().iter().any(|word| word.starts_with("from multiprocessing."))
+}
+
 fn vanished(tree: &Tree) -> Judgement {
     let text = "it ended during the look".to_owned();
     Judgement {
@@ -151,7 +156,7 @@ impl Case<'_> {
         let named = self.scene.roles.get(pid);
         let wraps = |pid: Pid| self.scene.roles.get(pid).is_some_and(Classified::is_wrapper);
         match member.role {
-            MemberRole::Other => true,
+            MemberRole::Other => !self.scene.table.get(pid).is_some_and(is_pool_worker),
             MemberRole::Launcher if self.tree.chain.contains(&pid) => !wraps(pid),
             MemberRole::Launcher => {
                 let below = self.scene.table.subtree(pid, |_| true);

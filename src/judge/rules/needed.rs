@@ -73,6 +73,9 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
             missing.push(format!("{what} of process {}", process.pid()));
         }
     };
+    if case.root.parent.is_some_and(|parent| case.scene.table.get(parent).is_none()) {
+        need(case.root, "parent", true);
+    }
     for process in case.chain() {
         need(process, "PID namespace", process.details.pid_namespace.is_hidden());
     }
@@ -103,7 +106,7 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
     let more = if missing.len() > 3 { format!(" and {} more", missing.len() - 3) } else { String::new() };
     missing.truncate(3);
     let text = format!(
-        "could not be read: {}{more}. Run orphand as root or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH to see it",
+        "could not be read: {}{more}. Run orphand as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH and a /proc without hidepid",
         missing.join(", ")
     );
     Holds(Verdict::Report, text)

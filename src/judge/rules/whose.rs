@@ -19,10 +19,9 @@ pub(super) fn owned(case: &Case<'_>) -> Says {
     }
     match case.root.parent {
         None => Holds(Verdict::Spare, "its parent is outside this PID namespace (PPID 0)".to_owned()),
-        Some(parent) if case.scene.table.get(parent).is_none() => Holds(
-            Verdict::Spare,
-            format!("its parent {parent} cannot be seen: it ended, or /proc hides it (hidepid)"),
-        ),
+        Some(parent) if case.scene.table.get(parent).is_none() => {
+            No(format!("its parent {parent} cannot be seen: it ended, or /proc hides it (hidepid)"))
+        }
         Some(parent) => Holds(Verdict::Spare, format!("its parent {} is alive", case.describe(parent))),
     }
 }

@@ -49,10 +49,12 @@ fn ppid_0_is_owned() {
 }
 
 #[test]
-fn a_parent_that_is_not_in_the_table_is_no_adopter() {
+fn a_parent_that_cannot_be_seen_is_a_fact_that_is_missing() {
     let mut table = Table::new();
     table.add(10, 77, "foo-mcp");
-    assert_eq!(table.verdict(10), ("spare", "owned"));
+    assert_eq!(table.verdict(10), ("report", "unreadable"));
+    let plan = table.judge();
+    assert!(judgement(&plan, 10).reasons[0].text.contains("parent of process 10"));
 }
 
 #[test]
@@ -150,6 +152,14 @@ fn somebodys_work_below_a_server_is_reported() {
     assert_eq!(table.verdict(10), ("report", "work"));
     table.process(21).cpu(0);
     assert_eq!(table.verdict(10), ("reap", "hung-up"));
+    table
+        .add(
+            22,
+            12,
+            "python3 -c 'from multiprocessing.spawn import spawn_main; spawn_main()' --multiprocessing-fork",
+        )
+        .cpu(9);
+    assert_eq!(table.verdict(10), ("reap", "hung-up"), "a worker of the server itself");
     table.process(12).cpu(4000);
     assert_eq!(table.verdict(10), ("reap", "hung-up"), "a server that spins on a dead pipe does no work");
 }
