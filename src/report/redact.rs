@@ -54,11 +54,8 @@ fn fixed(expression: &str) -> Regex {
 /// A command line for people: secrets hidden, control characters escaped, words that hold blanks quoted.
 pub fn command_line(arguments: &[String]) -> String {
     if let [title] = arguments {
-        // A rewritten title is one word that holds the whole line; its options are seen only when it is taken apart, and
-        // its headers only when it is not.
-        let headless = redact_headers(title);
-        let words: Vec<String> = headless.split(' ').map(str::to_owned).collect();
-        return printable(&redact_shapes(&redact_words(&words).join(" ")));
+        // A rewritten title is one word that holds the whole line.
+        return printable(&redact_line(title));
     }
     let quoted = |word: String| match (word.contains(' ') || word.is_empty(), word.contains('\'')) {
         (false, _) => word,
@@ -96,26 +93,15 @@ fn names_a_secret(name: &str) -> bool {
     SECRET_NAME.is_match(name)
 }
 
-/// One word without its secret.
+/// One word without its secret. A word with blanks is a shell script or a header: a line of its own.
 fn redact_word(word: &str) -> String {
-    if word.contains(char::is_whitespace) && !word.contains("://") {
-        // A shell script or a header: its words one by one, so that `--token x` inside is found as well.
-        let inner: Vec<&str> = word.split(' ').collect();
-        let mut hide_next = false;
-        let mut parts = Vec::with_capacity(inner.len());
-        for part in inner {
-            if hide_next && !part.starts_with('-') && !part.is_empty() {
-                parts.push(HIDDEN.to_owned());
-                hide_next = false;
-                continue;
-            }
-            hide_next =
-                part.starts_with('-') && !part.contains('=') && names_a_secret(part.trim_start_matches('-'));
-            parts.push(redact_pair(part));
-        }
-        return redact_shapes(&parts.join(" "));
-    }
-    redact_shapes(&redact_pair(word))
+    if word.contains(' ') { redact_line(word) } else { redact_shapes(&redact_pair(word)) }
+}
+
+/// A line that was not taken apart: its headers as a whole, then its words one by one, so that `--token x` is found.
+fn redact_line(line: &str) -> String {
+    let words: Vec<String> = redact_headers(line).split(' ').map(str::to_owned).collect();
+    redact_shapes(&redact_words(&words).join(" "))
 }
 
 /// `--token=x`, `API_KEY=x`.
@@ -220,6 +206,12 @@ mod tests {
             &["npm exec mcp-remote https://x.y/sse --header Authorization:Bearer hunter2hunter2abc"],
             &["sh", "-c", "'mcp-remote' https://x.y --header 'Authorization: Bearer hunter2hunter2' --x 'y'"],
             &["npm exec mysql-mcp -u root -phunter2"],
+            &[
+                "sh",
+                "-c",
+                "'mcp-remote' https://x.y/sse --header 'Authorization: x' --client-secret hunter2hunter2",
+            ],
+            &["sh", "-c", "'mysql-mcp-server' -phunter2 --dsn x"],
             &["mysql-mcp", "-u", "root", "-phunter2"],
             &["x-mcp", "--header", "x-goog-api-key: hunter2hunter2"],
         ];
