@@ -58,6 +58,9 @@ async fn act(actor: Actor) {
     if does("subreaper") {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
+    if does("undumpable") {
+        let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+    }
     if does("setsid") {
         let _ = rustix::process::setsid();
     }

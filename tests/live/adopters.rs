@@ -125,3 +125,34 @@ fn a_user_is_told_whose_a_process_is_and_nothing_wrong_about_others() {
         assert!(said.contains("belongs to root: it is a server, foo-mcp"), "{said}");
     });
 }
+
+#[test]
+fn the_keeper_of_a_users_session_does_not_blind_that_user() {
+    on_stage("adopters::the_keeper_of_a_users_session_does_not_blind_that_user", |stage| {
+        use std::os::unix::process::CommandExt;
+        let leaking = |name: &str| actor(name, "foo-mcp").stdio("socket").does(&["leaks-to-siblings"]);
+        let crashing = client("dead").child(leaking("first")).child(leaking("second"));
+        let manager =
+            actor("manager", "/lib/systemd/systemd --user").stdio("null").does(&["subreaper", "reap"]);
+        let keeper = actor("keeper", "(sd-pam)").stdio("null").does(&["undumpable"]);
+        let start = actor("starter", "true").stdio("null").user(4001).does(&["leave-children"]);
+        stage.enter(start.child(manager.child(keeper).child(crashing)));
+        stage.wait_until("init is the manager's parent", |stage| stage.parent("manager") == 1);
+        stage.crash("dead");
+        let sweep = |stage: &crate::stage::Stage| {
+            let mut sweep = stage.command(&["sweep", "--json"]);
+            crate::stage::parse(&sweep.uid(4001).gid(4001).output().unwrap())
+        };
+        // Somebody else who cannot be searched makes the search worthless; the session's keeper does not.
+        stage.enter(actor("agent", "secret-agent").stdio("null").user(4001).does(&["undumpable"]));
+        let blind =
+            crate::stage::parse(&stage.command(&["scan", "--json"]).uid(4001).gid(4001).output().unwrap());
+        assert_eq!(verdict(stage.tree(&blind, "first")), ("report", "unproven"), "{blind:#}");
+        stage.crash("agent");
+        let report = sweep(stage);
+        for name in ["first", "second"] {
+            assert_eq!(result(stage.tree(&report, name)), "gone", "{report:#}");
+        }
+        stage.assert_alive(&["manager", "keeper"]);
+    });
+}

@@ -106,25 +106,42 @@ fn search_everyone<'a>(
         if table.get(*pid).is_some_and(|process| process.kernel) {
             continue;
         }
-        if !search(proc, *pid, &format!("{pid}/fd"), &mut found) || !search_threads(proc, *pid, &mut found) {
+        let searched = match threads_of_ended(proc, *pid) {
+            None => search(proc, *pid, &format!("{pid}/fd"), &mut found),
+            Some(threads) => threads
+                .iter()
+                .all(|thread| search(proc, *pid, &format!("{pid}/task/{thread}/fd"), &mut found)),
+        };
+        if !searched && !keeps_a_session(proc, *pid) {
             found.unsearched.push(*pid);
         }
     }
     found
 }
 
-/// A process whose main thread has ended shows no descriptors, though its other threads use them still.
-fn search_threads(proc: Place<'_>, pid: Pid, found: &mut Found) -> bool {
-    let Some(line) = proc.text(&format!("{pid}/stat")) else { return true };
+/// Every `systemd --user` has a child `(sd-pam)` that only keeps the login session open. It shuts itself off from its own
+/// user, and would make every search of that user incomplete. It has closed all descriptors that it inherited.
+fn keeps_a_session(proc: Place<'_>, pid: Pid) -> bool {
+    let words = |pid: &str| proc.text(&format!("{pid}/cmdline")).unwrap_or_default();
+    let is_keeper = words(&pid.to_string()).trim_end_matches('\0') == "(sd-pam)";
+    let status = if is_keeper { proc.text(&format!("{pid}/status")) } else { None };
+    let parent = status
+        .and_then(|text| text.lines().find_map(|line| Some(line.strip_prefix("PPid:")?.trim().to_owned())));
+    parent.is_some_and(|parent| {
+        let line = words(&parent);
+        let mut words = line.split('\0');
+        words.next().is_some_and(|program| program.rsplit('/').next() == Some("systemd"))
+            && words.any(|word| word == "--user")
+    })
+}
+
+/// For a process whose main thread has ended, the threads that live on: it shows no descriptors itself (and is closed to
+/// its own user), though they use them still. A mere zombie has none. `None` for a living main thread.
+fn threads_of_ended(proc: Place<'_>, pid: Pid) -> Option<Vec<String>> {
+    let line = proc.text(&format!("{pid}/stat"))?;
     let ended = line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
-    if !ended {
-        return true;
-    }
-    let Some(tasks) = entries(proc, &format!("{pid}/task")) else { return false };
-    tasks
-        .iter()
-        .filter(|task| **task != pid.to_string())
-        .all(|task| search(proc, pid, &format!("{pid}/task/{task}/fd"), found))
+    let own = pid.to_string();
+    ended.then(|| entries(proc, &format!("{pid}/task")).into_iter().filter(|task| *task != own).collect())
 }
 
 /// Searches one list of descriptors. `false` when it may not be read; a process that has ended holds nothing.
@@ -170,15 +187,12 @@ fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
     true
 }
 
-fn entries(proc: Place<'_>, path: &str) -> Option<Vec<String>> {
+fn entries(proc: Place<'_>, path: &str) -> Vec<String> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = match openat(proc.fd(), path, flags, Mode::empty()) {
-        Ok(directory) => directory,
-        Err(error) => return is_missing(error).then(Vec::new),
-    };
-    let names = Dir::read_from(&directory).ok()?.flatten();
+    let Ok(directory) = openat(proc.fd(), path, flags, Mode::empty()) else { return Vec::new() };
+    let names = Dir::read_from(&directory).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    Some(names.filter(|name| !name.starts_with('.')).collect())
+    names.filter(|name| !name.starts_with('.')).collect()
 }
 
 fn real_user(proc: Place<'_>, pid: Pid) -> Option<u32> {
