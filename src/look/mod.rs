@@ -257,8 +257,9 @@ impl<H: Host> Reader<'_, H> {
             }
         }
         self.read_commands(table, &seen);
-        // A client that somebody runs as another user may hold what we cannot see.
-        let somebodys = |pid: &Pid| matches!(self.roles.role(*pid), Some(Role::Client | Role::Host));
+        // A client that somebody runs as another user may hold what we cannot see. (Hosts of other users, sshd and cron, are
+        // on every machine.)
+        let somebodys = |pid: &Pid| self.roles.role(*pid) == Some(Role::Client);
         for (pid, stream) in ends {
             let Some(process) = table.get_mut(pid) else { continue };
             if let Fact::Known(FarEnd::Open(Some(found))) = &mut process.details.far_ends[stream as usize] {

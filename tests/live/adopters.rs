@@ -143,6 +143,7 @@ fn the_keeper_of_a_users_session_does_not_blind_that_user() {
             let mut sweep = stage.command(&["sweep", "--json"]);
             crate::stage::parse(&sweep.uid(4001).gid(4001).output().unwrap())
         };
+        stage.enter(actor("cron", "cron -f").stdio("null"));
         // Somebody else who cannot be searched makes the search worthless; the session's keeper does not.
         stage.enter(actor("agent", "secret-agent").stdio("null").user(4001).does(&["undumpable"]));
         let blind =

@@ -58,6 +58,11 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
         return;
     }
     let found = search_everyone(proc, table, wanted.iter().map(|(_, wanted)| wanted), everyone);
+    tracing::debug!(
+        "searched {} processes for holders; closed to us: {:?}",
+        everyone.len(),
+        found.unsearched
+    );
     let owners: Vec<Option<u32>> = found.unsearched.iter().map(|pid| real_user(proc, *pid)).collect();
     for ((pid, stream), wanted) in &wanted {
         let Some(process) = table.get_mut(*pid) else { continue };
