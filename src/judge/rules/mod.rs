@@ -12,7 +12,7 @@ use super::{Answer, Client, Code, Judgement, Reason, Scene, Verdict, client_amon
 use crate::catalog::{Classified, Pattern, Role};
 use crate::invocation::Kind;
 use crate::memory::Sighting;
-use crate::process::{Pid, Process, Stream};
+use crate::process::{Fact, FarEnd, Pid, Process, Stream};
 use crate::tree::{MemberRole, Tree};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -80,7 +80,12 @@ pub(super) fn judge_tree(scene: Scene<'_>, condemned: &HashSet<Pid>, tree: &Tree
         other_lines: (tree.ends())
             .filter(|end| *end != (tree.root, Stream::Stdin) && *end != (tree.server, Stream::Stdin))
             .filter_map(|(pid, stream)| Some((scene.table.get(pid)?, stream)))
-            .map(|(process, stream)| Lifeline::of(scene.table, process, stream, condemned))
+            .map(|(process, stream)| match Lifeline::of(scene.table, process, stream, condemned) {
+                Lifeline::Unknown(_) if stream == Stream::Stdin && is_held_within(tree, process) => {
+                    Lifeline::HungUp
+                }
+                line => line,
+            })
             .collect(),
         sighting: tree.adopter.and(scene.memory.of(&root.id)),
     };
@@ -112,6 +117,17 @@ pub(super) fn judge_tree(scene: Scene<'_>, condemned: &HashSet<Pid>, tree: &Tree
             .map(|sighting| scene.table.since_boot.saturating_sub(sighting.first_seen)),
         wait: case.wait(),
         client: case.client(),
+    }
+}
+
+/// Whether everyone who was found holding a member's stdin is of its own tree, as its server is that started it. Then it
+/// does not matter that somebody could not be searched (ssh-agent and keyrings never can by their own user).
+fn is_held_within(tree: &Tree, member: &Process) -> bool {
+    match member.far_end(Stream::Stdin) {
+        Fact::Known(FarEnd::Open(Some(holders))) => {
+            !holders.pids.is_empty() && holders.pids.iter().all(|pid| tree.contains(*pid))
+        }
+        _ => false,
     }
 }
 

@@ -115,11 +115,15 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
 /// A shell's training run below a terminal server is somebody's work, for ever. Until samples of disk and network tell
 /// more, processor time is the evidence, and for a few programs their name.
 pub(super) fn work(case: &Case<'_>) -> Says {
-    match case.members().filter(|process| case.may_work(process.pid())).find(|process| is_working(process)) {
+    let working = |process: &&Process| {
+        case.may_work(process.pid()) && is_working(process, case.scene.table.age(process))
+    };
+    match case.members().find(working) {
         Some(process) => {
             let used = duration(process.cpu);
+            let life = duration(case.scene.table.age(process));
             let text = format!(
-                "{} in it is no part of a server and has used {used} of processor time",
+                "{} in it is no part of a server and has used {used} of processor time in {life}",
                 case.describe(process.pid())
             );
             Holds(Verdict::Report, text)
@@ -128,14 +132,17 @@ pub(super) fn work(case: &Case<'_>) -> Says {
     }
 }
 
-/// Whoever used more than this works; a worker that only waits uses less.
+/// Whoever used more than this works, if it is also more than one part in so many of his life: a worker that only waits
+/// uses that much in days.
 const WORK: Duration = Duration::from_secs(1);
+const IDLE: u32 = 500;
 /// Their work is done elsewhere.
 const WORKS_ELSEWHERE: [&str; 6] = ["ssh", "mosh-client", "rsync", "scp", "sftp", "kubectl"];
 
-fn is_working(process: &Process) -> bool {
+fn is_working(process: &Process, age: Duration) -> bool {
     let program = process.arguments().first().map_or("", |program| base_name(program));
-    process.cpu >= WORK || WORKS_ELSEWHERE.contains(&program)
+    let busy = process.cpu >= WORK && process.cpu.saturating_mul(IDLE) >= age;
+    busy || WORKS_ELSEWHERE.contains(&program)
 }
 
 pub(super) fn browser(case: &Case<'_>) -> Says {

@@ -1,7 +1,7 @@
 //! Does anybody need it?
 
 use super::orphan;
-use crate::process::{Descriptor, Fact};
+use crate::process::{Descriptor, Fact, FarEnd, Holders};
 use crate::testing::{Table, judgement, pid};
 
 #[test]
@@ -10,7 +10,7 @@ fn somebodys_work_below_a_server_is_reported() {
     table.add(20, 12, "bash -i");
     table.add(21, 20, "python3 train.py").cpu(40);
     assert_eq!(table.verdict(10), ("report", "work"));
-    table.process(21).cpu(0);
+    table.process(21).cpu(5);
     assert_eq!(table.verdict(10), ("reap", "hung-up"));
     table
         .add(
@@ -18,7 +18,7 @@ fn somebodys_work_below_a_server_is_reported() {
             12,
             "python3 -c 'from multiprocessing.spawn import spawn_main; spawn_main()' --multiprocessing-fork",
         )
-        .cpu(9);
+        .cpu(90);
     assert_eq!(table.verdict(10), ("reap", "hung-up"), "a worker of the server itself");
     table.process(12).cpu(4000);
     assert_eq!(table.verdict(10), ("reap", "hung-up"), "a server that spins on a dead pipe does no work");
@@ -102,6 +102,21 @@ fn whoever_talks_to_another_member_keeps_the_tree() {
 }
 
 #[test]
+fn a_worker_whose_server_talks_to_it_needs_no_complete_search() {
+    let mut table = orphan();
+    let by = |number: i32| Holders { pids: vec![pid(number)], complete: false, unsearched: Vec::new() };
+    table.add(20, 12, "java -jar lsp.jar").far_end(FarEnd::Open(Some(by(12))));
+    assert_eq!(table.verdict(10), ("reap", "hung-up"));
+    table.add(50, 1, "vite");
+    table.process(20).far_end(FarEnd::Open(Some(by(50))));
+    assert_eq!(table.verdict(10), ("report", "unproven"));
+    // For the server itself it matters who could not be searched.
+    table.process(20).far_end(FarEnd::HungUp);
+    table.process(12).far_end(FarEnd::Open(Some(by(11))));
+    assert_eq!(table.verdict(10), ("report", "unproven"));
+}
+
+#[test]
 fn a_listener_is_left_to_a_person() {
     let mut table = orphan();
     table.process(12).process.details.listeners = Fact::Known(vec!["TCP 127.0.0.1:3000".to_owned()]);
@@ -137,7 +152,7 @@ fn wrappers_that_work_are_no_mere_wrappers() {
         [("python3 train_llm.py", "work"), ("make nightly", "work"), ("'npm exec foo-mcp'", "hung-up")]
     {
         let mut table = Table::new();
-        table.add(10, 1, line).cpu(3);
+        table.add(10, 1, line).cpu(30);
         table.add(11, 10, "foo-mcp").stdio_of(10);
         assert_eq!(table.verdict(10).1, expected, "{line}");
     }
@@ -147,7 +162,7 @@ fn wrappers_that_work_are_no_mere_wrappers() {
 fn what_a_shell_prepares_is_work_and_what_a_runner_launched_is_the_server() {
     let mut table = Table::new();
     table.add(10, 1, "sh -c '. ./prepare.sh && foo-mcp'");
-    table.add(11, 10, "python3 train.py").stdio_of(10).cpu(3);
+    table.add(11, 10, "python3 train.py").stdio_of(10).cpu(30);
     assert_eq!(table.verdict(10), ("report", "work"));
     let mut table = Table::new();
     table.add(10, 1, "bun run --cwd /h/.claude/plugins/telegram/1 --silent start");
