@@ -82,7 +82,11 @@ struct Totals {
 impl Totals {
     fn of(view: View<'_>) -> Totals {
         let count = |verdict: Verdict| view.shown().filter(|judgement| judgement.verdict == verdict).count();
-        let reclaimable = (view.shown().filter(|judgement| judgement.verdict == Verdict::Reap))
+        // What only waits for its second look will be given back as well.
+        let goes = |judgement: &&Judgement| {
+            judgement.verdict == Verdict::Reap || (judgement.verdict == Verdict::Wait && judgement.hung_up)
+        };
+        let reclaimable = (view.shown().filter(goes))
             .map(|judgement| view.memory(judgement))
             .map(|memory| memory.rss + memory.swap)
             .sum();
