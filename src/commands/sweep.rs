@@ -20,7 +20,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> {
     let host = open_host()?;
     let settings = settings(global, host.observer())?;
-    allow_many_open_files();
+    allow_many_open_files()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
     let folder = state_folder(&settings, host.observer());

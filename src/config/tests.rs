@@ -145,6 +145,7 @@ fn set_takes_bare_words_and_toml_and_refuses_the_rest() {
         set("mode=observe").is_ok() && set("mode=\"observe\"").is_ok() && set(" mode = observe ").is_ok()
     );
     assert!(set("protect=[{name='x', user='root'}]").is_ok());
+    assert!(set("protect=[{name='x', program='bash'}]").is_ok(), "a rule may protect every shell");
     assert!(set("nonsense").unwrap_err().to_string().contains("key=value"));
     assert!(set("mode=").unwrap_err().to_string().contains("it must be"));
     assert!(set("orphan.min_agee=1s").unwrap_err().to_string().contains("did you mean `orphan.min_age`?"));

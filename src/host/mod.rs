@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 pub mod linux;
 
-use crate::process::{BootId, Descriptor, Observer, Pid, ProcessTable, Stream};
+use crate::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
 use crate::reap::Signal;
 use std::future::Future;
 use std::io;
@@ -43,6 +43,9 @@ pub trait Host {
 
     /// Reads the command lines of these.
     fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]);
+
+    /// The command line that a process has at this moment.
+    fn command_of(&self, pid: Pid) -> Fact<Vec<String>>;
 
     /// Reads the details of these, and their command lines once more: they may have run another program since.
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]);

@@ -80,7 +80,7 @@ impl SpareRule {
         let cgroups =
             cgroup.as_slice().iter().map(|word| glob(word)).collect::<Result<Vec<_>, _>>().map_err(fail)?;
         let naming =
-            naming.names_something().then(|| Catalog::compile([(Role::Server, true, naming)])).transpose()?;
+            naming.names_something().then(|| Catalog::compile([(Role::Host, true, naming)])).transpose()?;
         if users.is_empty() && cgroups.is_empty() && naming.is_none() {
             let problem = "has no condition, so it would spare everything; give it one of user, cgroup, package, \
                            program, script, module, image, path, directory or cmdline";

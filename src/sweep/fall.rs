@@ -5,7 +5,7 @@ use crate::catalog::Role;
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
 use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
-use crate::process::{Pid, Process, ProcessTable, State};
+use crate::process::{Fact, Pid, Process, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
 use crate::tree::{MemberRole, Roles, Tree};
 use std::collections::{BTreeMap, HashMap};
@@ -152,7 +152,7 @@ where
         }
     }
 
-    fn signal(&mut self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
+    fn signal(&self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
         let now = self.has_become(pid);
         let server = &self.trees[at].judgement.tree.name;
         let pin = self.pins.get(&pid)?;
@@ -174,13 +174,19 @@ where
         }
     }
 
-    /// A process may run another program at any time. What has become a client or a host is signalled no more.
-    fn has_become(&mut self, pid: Pid) -> Option<String> {
-        self.host.read_commands(&mut self.view.table, &[pid]);
-        let process = self.view.table.get(pid)?;
-        let found = self.rules.judging.catalog.classify(process.arguments())?;
-        matches!(found.role, Role::Client | Role::Host)
-            .then(|| self.rules.judging.catalog.display_name(&found))
+    /// A process may run another program at any time. What has become a client or a host, or cannot be looked at any
+    /// more, is signalled no more; the words say what it is.
+    fn has_become(&self, pid: Pid) -> Option<String> {
+        let catalog = self.rules.judging.catalog;
+        match self.host.command_of(pid) {
+            Fact::Known(command) => {
+                let found = catalog.classify(&command)?;
+                let somebodys = matches!(found.role, Role::Client | Role::Host);
+                somebodys.then(|| catalog.display_name(&found))
+            }
+            Fact::Denied => Some("unreadable".to_owned()),
+            _ => None,
+        }
     }
 
     /// One look for all trees that want one.

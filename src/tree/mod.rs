@@ -90,7 +90,7 @@ pub struct Member {
 pub struct Tree {
     /// The topmost launcher, or the server itself.
     pub root: Pid,
-    /// The innermost process that names the server.
+    /// The innermost process of the chain: what names the server, or what a wrapper that names it launched.
     pub server: Pid,
     /// From root to server, both included.
     pub chain: Vec<Pid>,
@@ -130,7 +130,7 @@ impl Tree {
 }
 
 /// Finds the trees of a table, in order of their roots' pids. Trees inside another tree are part of it, except below a
-/// client.
+/// client or host.
 pub fn trees(table: &ProcessTable, roles: &Roles, catalog: &Catalog, adopters: &Adopters) -> Vec<Tree> {
     let scene = Scene { table, roles, catalog, adopters };
     let mut chains: BTreeMap<Pid, Vec<Pid>> = BTreeMap::new();

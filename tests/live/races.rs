@@ -6,7 +6,7 @@ use orphand::host::linux::{Linux, PidFd};
 use orphand::host::{Host, HostError};
 use orphand::look::{Breadth, Judging, look};
 use orphand::memory::Memory;
-use orphand::process::{BootId, Descriptor, Observer, Pid, ProcessTable, Stream};
+use orphand::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
 use orphand::sweep::{Outcome, Reaped, Rules, sweep};
 use std::cell::{Cell, RefCell};
 
@@ -46,6 +46,9 @@ impl Host for Meddled<'_> {
     }
     fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_commands(table, pids);
+    }
+    fn command_of(&self, pid: Pid) -> Fact<Vec<String>> {
+        self.linux.command_of(pid)
     }
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_details(table, pids);

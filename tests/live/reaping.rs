@@ -171,6 +171,54 @@ fn what_became_a_client_on_the_way_down_is_left_alone() {
 }
 
 #[test]
+fn a_late_child_that_became_a_client_is_left_alone_too() {
+    on_stage("reaping::a_late_child_that_became_a_client_is_left_alone_too", |stage| {
+        let heir = actor("heir", "bash -i")
+            .stdio("inherit")
+            .does(&["tell-term", "ignore-term"])
+            .becomes(actor("agent", "claude").stdio("inherit"));
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp").heir(heir)));
+        stage.crash("dead");
+        let mut sweep =
+            stage.command(&["sweep", "--json"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        assert_eq!((stage.hear(), stage.hear()), ("heir".to_owned(), "heir got SIGTERM".to_owned()));
+        stage.send("heir", rustix::process::Signal::USR1);
+        assert_eq!(stage.hear(), "agent");
+        assert_eq!(sweep.wait().unwrap().code(), Some(3), "not all could be ended, and that is said");
+        stage.assert_gone(&["orphan"]);
+        stage.assert_alive(&["agent"]);
+    });
+}
+
+#[test]
+fn without_descriptors_to_look_with_nobody_is_mistaken() {
+    on_stage("reaping::without_descriptors_to_look_with_nobody_is_mistaken", |stage| {
+        let shell = actor("shell", "sh -c 'vite & npx -y foo-mcp; wait'")
+            .child(actor("vite", "node /x/vite.js").stdio("inherit"))
+            .child(actor("foo", "'npm exec foo-mcp'").stdio("inherit"));
+        stage.enter(client("dead").child(shell));
+        stage.crash("dead");
+        for files in 3..20 {
+            let orphand = stage.command(&["sweep"]);
+            let mut limited = std::process::Command::new("prlimit");
+            limited
+                .arg(format!("--nofile={files}:{files}"))
+                .arg(orphand.get_program())
+                .args(orphand.get_args());
+            let output =
+                limited.stdin(std::process::Stdio::null()).output().expect("prlimit is part of util-linux");
+            let code = output.status.code();
+            assert!(
+                matches!(code, Some(0 | 1 | 2 | 127)),
+                "{files}: {code:?} {}",
+                String::from_utf8_lossy(&output.stderr)
+            );
+            stage.assert_alive(&["shell", "vite", "foo"]);
+        }
+    });
+}
+
+#[test]
 fn descendants_go_and_a_spinning_server_is_not_active() {
     on_stage("reaping::descendants_go_and_a_spinning_server_is_not_active", |stage| {
         let worker = actor("worker", "node /x/worker.js").does(&["setsid"]);

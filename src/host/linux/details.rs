@@ -24,7 +24,7 @@ fn command_at(place: Place<'_>, path: &str, buffer: &mut [u8]) -> Fact<Vec<Strin
         // The words that matter may stand behind the end of what was read.
         Read::Text(text) if text.len() == LONGEST_COMMAND => Fact::Denied,
         Read::Text(text) => Fact::Known(arguments(text)),
-        Read::Denied => Fact::Denied,
+        Read::Denied | Read::Short(_) => Fact::Denied,
         Read::Missing => Fact::Gone,
     }
 }
@@ -129,7 +129,7 @@ fn status(place: Place<'_>, path: &str) -> Fact<Status> {
     let mut buffer = [0_u8; 8192];
     match place.read(path, &mut buffer) {
         Read::Text(text) => Status::from_read(text).map_or(Fact::Denied, Fact::Known),
-        Read::Denied => Fact::Denied,
+        Read::Denied | Read::Short(_) => Fact::Denied,
         Read::Missing => Fact::Gone,
     }
 }
@@ -183,7 +183,7 @@ fn marks(place: Place<'_>) -> Fact<Marks> {
     loop {
         let size = buffer.len();
         match place.read("environ", &mut buffer) {
-            Read::Denied => return Fact::Denied,
+            Read::Denied | Read::Short(_) => return Fact::Denied,
             Read::Missing => return Fact::Gone,
             Read::Text(text) if text.len() < size => return marks_in(text),
             Read::Text(_) if size >= LONGEST_ENVIRONMENT => return Fact::Denied,
@@ -213,7 +213,7 @@ fn cgroup(place: Place<'_>) -> Fact<String> {
     let mut buffer = [0_u8; 8192];
     let text = match place.read("cgroup", &mut buffer) {
         Read::Text(text) => String::from_utf8_lossy(text).into_owned(),
-        Read::Denied => return Fact::Denied,
+        Read::Denied | Read::Short(_) => return Fact::Denied,
         Read::Missing => return Fact::Gone,
     };
     let path = |wanted: &str| {

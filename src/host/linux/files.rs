@@ -15,10 +15,22 @@ pub(super) struct Place<'a> {
 pub(super) enum Read<'a> {
     /// Its beginning, as much as the buffer holds.
     Text(&'a [u8]),
-    /// The system refused, or had no file descriptor left.
+    /// The system refused.
     Denied,
+    /// The system had no file descriptor or memory left: nothing is known of anybody then.
+    Short(Errno),
     /// There is none, or its process has ended.
     Missing,
+}
+
+impl Read<'_> {
+    fn failed(error: Errno) -> Self {
+        match error {
+            Errno::MFILE | Errno::NFILE | Errno::NOMEM => Read::Short(error),
+            error if is_missing(error) => Read::Missing,
+            _ => Read::Denied,
+        }
+    }
 }
 
 impl Place<'_> {
@@ -27,21 +39,21 @@ impl Place<'_> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = match openat(self.proc.as_fd(), path, flags, Mode::empty()) {
             Ok(file) => file,
-            Err(error) => return if is_missing(error) { Read::Missing } else { Read::Denied },
+            Err(error) => return Read::failed(error),
         };
         let mut length = 0;
         while length < buffer.len() {
             match rustix::io::read(&file, &mut buffer[length..]) {
                 Ok(0) => break,
-                // One read gives a whole short file; `stat` needs no second one to see its end.
+                // One read gives these files whole, or fills the buffer; they need no second one to see their end.
                 Ok(count) => {
                     length += count;
-                    if path.ends_with("/stat") {
+                    if path.ends_with("/stat") || path.ends_with("/cmdline") {
                         break;
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(error) => return if is_missing(error) { Read::Missing } else { Read::Denied },
+                Err(error) => return Read::failed(error),
             }
         }
         Read::Text(&buffer[..length])

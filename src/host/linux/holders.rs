@@ -113,9 +113,11 @@ fn search_everyone<'a>(
         }
         let searched = match threads_of_ended(proc, *pid) {
             None => search(proc, *pid, &format!("{pid}/fd"), &mut found),
-            Some(threads) => threads
-                .iter()
-                .all(|thread| search(proc, *pid, &format!("{pid}/task/{thread}/fd"), &mut found)),
+            Some(threads) => threads.is_some_and(|threads| {
+                threads
+                    .iter()
+                    .all(|thread| search(proc, *pid, &format!("{pid}/task/{thread}/fd"), &mut found))
+            }),
         };
         if !searched && !keeps_a_session(proc, *pid) {
             found.unsearched.push(*pid);
@@ -141,12 +143,16 @@ fn keeps_a_session(proc: Place<'_>, pid: Pid) -> bool {
 }
 
 /// For a process whose main thread has ended, the threads that live on: it shows no descriptors itself (and is closed to
-/// its own user), though they use them still. A mere zombie has none. `None` for a living main thread.
-fn threads_of_ended(proc: Place<'_>, pid: Pid) -> Option<Vec<String>> {
+/// its own user), though they use them still. A mere zombie has none. `None` for a living main thread, `Some(None)` when
+/// the threads cannot be listed.
+fn threads_of_ended(proc: Place<'_>, pid: Pid) -> Option<Option<Vec<String>>> {
     let line = proc.text(&format!("{pid}/stat"))?;
     let ended = line.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
     let own = pid.to_string();
-    ended.then(|| entries(proc, &format!("{pid}/task")).into_iter().filter(|task| *task != own).collect())
+    ended.then(|| {
+        let threads = entries(proc, &format!("{pid}/task"))?;
+        Some(threads.into_iter().filter(|thread| *thread != own).collect())
+    })
 }
 
 /// Searches one list of descriptors. `false` when it may not be read; a process that has ended holds nothing.
@@ -192,12 +198,20 @@ fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
     true
 }
 
-fn entries(proc: Place<'_>, path: &str) -> Vec<String> {
+/// Names in a folder; none when the process has ended, `None` when they may not be read.
+fn entries(proc: Place<'_>, path: &str) -> Option<Vec<String>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(directory) = openat(proc.fd(), path, flags, Mode::empty()) else { return Vec::new() };
-    let names = Dir::read_from(&directory).into_iter().flatten().flatten();
-    let names = names.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
-    names.filter(|name| !name.starts_with('.')).collect()
+    let directory = match openat(proc.fd(), path, flags, Mode::empty()) {
+        Ok(directory) => directory,
+        Err(error) => return is_missing(error).then(Vec::new),
+    };
+    let mut names = Vec::new();
+    for entry in Dir::read_from(&directory).ok()? {
+        let entry = entry.ok()?;
+        names
+            .extend(entry.file_name().to_str().ok().filter(|name| !name.starts_with('.')).map(str::to_owned));
+    }
+    Some(names)
 }
 
 fn real_user(proc: Place<'_>, pid: Pid) -> Option<u32> {

@@ -88,11 +88,15 @@ impl Linux {
         Ok(pids)
     }
 
-    /// One process from its `stat`; `None` when it has ended.
-    fn stat(&self, pid: Pid, buffer: &mut [u8]) -> Option<Process> {
-        let Read::Text(line) = self.place().read(&format!("{pid}/stat"), buffer) else { return None };
-        let stat = Stat::parse(line)?;
-        Some(Process {
+    /// One process from its `stat`; `None` when it has ended or is hidden. An error when nothing could be read at all: a
+    /// table with holes would show a busy shell as an idle one.
+    fn stat(&self, pid: Pid, buffer: &mut [u8]) -> io::Result<Option<Process>> {
+        let line = match self.place().read(&format!("{pid}/stat"), buffer) {
+            Read::Text(line) => line,
+            Read::Short(error) => return Err(error.into()),
+            Read::Denied | Read::Missing => return Ok(None),
+        };
+        Ok(Stat::parse(line).map(|stat| Process {
             id: ProcessId { pid, start_ticks: stat.start_ticks, unique: None, boot: self.boot },
             parent: Pid::new(stat.parent),
             state: match stat.state {
@@ -104,7 +108,7 @@ impl Linux {
             cpu: Duration::from_millis(stat.cpu_ticks.saturating_mul(1000) / self.ticks_per_second),
             command: Fact::Unread,
             details: Details::default(),
-        })
+        }))
     }
 }
 
@@ -123,10 +127,18 @@ impl Host for Linux {
         let pids = self.pids()?;
         let since_boot = clock_gettime(ClockId::Boottime);
         let since_boot = Duration::new(since_boot.tv_sec.max(0) as u64, since_boot.tv_nsec.max(0) as u32);
-        let processes = in_two(&pids, |part| {
+        let parts = in_two(&pids, |part| {
             let mut buffer = [0_u8; 2048];
-            part.iter().filter_map(|pid| self.stat(*pid, &mut buffer)).collect()
+            let processes = part.iter().filter_map(|pid| self.stat(*pid, &mut buffer).transpose());
+            vec![processes.collect::<io::Result<Vec<Process>>>()]
         });
+        let mut processes = Vec::new();
+        for part in parts {
+            let part =
+                part.map_err(|error| HostError::NoTable { place: "/proc/PID/stat".to_owned(), error })?;
+            // The first part is taken as it is, not copied.
+            if processes.is_empty() { processes = part } else { processes.extend(part) }
+        }
         Ok(ProcessTable::new(self.boot, since_boot, self.ticks_per_second, self.observer.clone(), processes))
     }
 
@@ -140,6 +152,10 @@ impl Host for Linux {
                 process.command = command;
             }
         }
+    }
+
+    fn command_of(&self, pid: Pid) -> Fact<Vec<String>> {
+        details::command(self.place(), pid, &mut vec![0_u8; details::LONGEST_COMMAND])
     }
 
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]) {
@@ -208,12 +224,25 @@ fn may_signal_everyone() -> bool {
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL))
 }
 
-/// Raises the soft limit on open files to the hard one: a sweep holds every process of every tree.
-pub fn allow_many_open_files() {
+/// Fewer open files than this are not enough to look and to wait.
+const FEWEST_FILES: u64 = 24;
+
+/// Raises the soft limit on open files to the hard one: a sweep holds every process of every tree. An error when that is
+/// too low to sweep at all.
+pub fn allow_many_open_files() -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
     if limit.current != limit.maximum && setrlimit(Resource::Nofile, wanted).is_err() {
         tracing::debug!("the limit on open files stays as it is");
+    }
+    match getrlimit(Resource::Nofile).current {
+        Some(files) if files < FEWEST_FILES => {
+            let text = format!(
+                "the limit of {files} open files is too low to sweep with; raise it (`ulimit -n`) to {FEWEST_FILES} or more"
+            );
+            Err(io::Error::other(text))
+        }
+        _ => Ok(()),
     }
 }
