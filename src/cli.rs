@@ -74,6 +74,7 @@ impl Command {
             Command::Scan(options) => &options.global,
             Command::Explain(options) => &options.global,
             Command::Sweep(options) => &options.global,
+            Command::Record(options) => &options.global,
             Command::Config(options) => options.verb.global(),
         }
     }
@@ -114,6 +115,8 @@ pub enum Command {
     Explain(Explain),
     /// Take down the trees that are proven to be orphans
     Sweep(Sweep),
+    /// Write a process table with all facts, secrets hidden, to attach to a report
+    Record(Record),
     /// Show or check the configuration
     Config(ConfigArgs),
 }
@@ -127,6 +130,9 @@ pub struct Scan {
     /// Also show the trees that a live process owns
     #[arg(long)]
     pub all: bool,
+    /// Judge a table that `orphand record` wrote, not this machine's
+    #[arg(long, value_name = "FILE")]
+    pub replay: Option<PathBuf>,
     /// Options of every command
     #[command(flatten)]
     pub global: Global,
@@ -142,6 +148,9 @@ pub struct Explain {
     /// A command line, as you would paste it from `ps`
     #[arg(long, value_name = "LINE", group = "what", allow_hyphen_values = true)]
     pub command: Option<String>,
+    /// Judge a table that `orphand record` wrote, not this machine's
+    #[arg(long, value_name = "FILE", conflicts_with = "command")]
+    pub replay: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -159,6 +168,16 @@ pub struct Sweep {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand record`
+#[derive(Args, Debug)]
+pub struct Record {
+    /// Where to write it; standard output if not given
+    pub file: Option<PathBuf>,
     /// Options of every command
     #[command(flatten)]
     pub global: Global,

@@ -11,10 +11,11 @@
 //! |---|---|---|
 //! | [`process`] | identities, facts, the table of one look | nothing |
 //! | [`words`] | how durations, sizes and counts are said | nothing |
+//! | [`memory`] | what earlier looks saw | process |
+//! | [`recording`] | a table and a memory as a file | process, memory |
 //! | [`invocation`] | what a command line really runs | nothing |
 //! | [`catalog`] | named patterns that give a role | invocation |
-//! | [`tree`] | MCP trees and their adopters | process, catalog |
-//! | [`memory`] | what earlier looks saw | process |
+//! | [`tree`] | MCP trees and their adopters | process, memory, catalog |
 //! | [`judge`] | verdicts with reasons | tree, memory |
 //! | [`reap`] | the escalation from SIGTERM to SIGKILL, as a state machine | process, tree |
 //! | [`host`] | the machine: the only room that reads it or signals | process, reap |
@@ -39,6 +40,7 @@ pub mod look;
 pub mod memory;
 pub mod process;
 pub mod reap;
+pub mod recording;
 pub mod report;
 pub mod state;
 pub mod sweep;

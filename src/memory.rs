@@ -1,6 +1,9 @@
-//! What is remembered between looks: since when a tree has been seen orphaned. A value, passed in and out.
+//! What is remembered between looks. A value, passed in and out; knows nothing of trees or verdicts.
+//!
+//! Sightings of orphans, samples of what processes did, kin (who was seen below which client while it lived), and what
+//! came of earlier reaping.
 
-use crate::process::{BootId, Pid, ProcessId};
+use crate::process::{BootId, Moved, Pid, Process, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,23 +17,152 @@ pub struct Sighting {
     pub first_seen: Duration,
     /// Since when its lifelines have been seen hung up in every look; `None` when the last look saw otherwise.
     pub hung_up_since: Option<Duration>,
+    /// When disk traffic of its processes was last noticed.
+    #[serde(default)]
+    pub active_at: Option<Duration>,
 }
 
-/// Sightings of one boot.
+/// What one process had done when it was last seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sample {
+    /// The process.
+    pub id: ProcessId,
+    /// When, as time since boot.
+    pub at: Duration,
+    /// Bytes moved by then.
+    pub moved: Moved,
+    /// Processor time used by then.
+    pub cpu: Duration,
+    /// Since when it has moved next to nothing.
+    pub quiet_since: Duration,
+}
+
+/// More bytes than this through read and write calls between two looks are traffic; timers and wake-ups stay below.
+pub const NOISE: u64 = 4096;
+
+impl Sample {
+    /// The sample of a process as it is now, given the one before. `None` where its traffic may not be read.
+    pub fn of(process: &Process, now: Duration, before: Option<&Sample>) -> Option<Sample> {
+        let moved = *process.details.moved.known()?;
+        let quiet_since = match before {
+            Some(before) if !before.has_moved_since(&moved) => before.quiet_since.min(now),
+            _ => now,
+        };
+        Some(Sample { id: process.id, at: now, moved, cpu: process.cpu, quiet_since })
+    }
+
+    /// Whether more than noise was moved between this sample and then.
+    pub fn has_moved_since(&self, then: &Moved) -> bool {
+        then.calls.saturating_sub(self.moved.calls) > NOISE || self.has_used_disk_since(then)
+    }
+
+    /// Whether anything went to or from a disk between this sample and then.
+    pub fn has_used_disk_since(&self, then: &Moved) -> bool {
+        then.disk > self.moved.disk
+    }
+}
+
+/// What a process was in the tree of a server while that server's client lived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Stood between client and server.
+    Launcher,
+    /// The server.
+    Server,
+    /// A known helper of servers.
+    Helper,
+    /// Anything else below the server.
+    Other,
+}
+
+/// A client as it was when it lived.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct KnownClient {
+    /// What people call it.
+    pub name: String,
+    /// Its process.
+    pub id: ProcessId,
+}
+
+/// A process that was seen in a server's tree below a live client.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Kin {
+    /// The process.
+    pub id: ProcessId,
+    /// Its parent then. Another one now has adopted it, whatever that is called.
+    pub parent: Option<Pid>,
+    /// What it was in the tree.
+    pub part: Part,
+    /// What people call the server.
+    pub server: String,
+    /// The name of the pattern that named the server.
+    pub pattern: String,
+    /// The client.
+    pub client: KnownClient,
+}
+
+/// A tree that was taken down, by its command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reap {
+    /// Digest of user and command lines.
+    pub command: u64,
+    /// When, as time since boot.
+    pub at: Duration,
+    /// How often it had come back at once and been taken down, this time included.
+    pub times: usize,
+}
+
+/// Everything remembered, of one boot.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Memory {
     /// The boot that the times belong to.
     pub boot: BootId,
     sightings: BTreeMap<Pid, Sighting>,
+    #[serde(default)]
+    samples: BTreeMap<Pid, Sample>,
+    #[serde(default)]
+    kin: BTreeMap<Pid, Kin>,
+    #[serde(default)]
+    reaps: Vec<Reap>,
+    #[serde(default)]
+    survivors: Vec<ProcessId>,
 }
 
-/// More trees than this are not remembered; the oldest stay. A bound, so that the file cannot grow without end.
+/// More entries than this of a kind are not remembered, so that the file cannot grow without end.
 const MOST: usize = 20_000;
+/// The same for what was taken down or could not be.
+const MOST_REAPS: usize = 1000;
+/// A command that comes back under an adopter within this time after it was taken down has been respawned.
+const RESPAWN: Duration = Duration::from_secs(120);
+
+/// What one look has to say to the memory.
+#[derive(Default)]
+pub struct Seen {
+    /// Roots of all trees that may be reaped: whether they were hung up, and whether disk traffic was noticed.
+    pub roots: Vec<(ProcessId, bool, bool)>,
+    /// Samples of the members of all trees that were looked at.
+    pub samples: Vec<Sample>,
+    /// Members of the trees of live clients.
+    pub kin: Vec<Kin>,
+}
 
 impl Memory {
     /// Nothing remembered.
     pub fn empty(boot: BootId) -> Memory {
-        Memory { boot, sightings: BTreeMap::new() }
+        Memory { boot, ..Memory::default() }
+    }
+
+    /// A memory put together again from its parts.
+    pub fn restored(boot: BootId, sightings: impl IntoIterator<Item = Sighting>, seen: Seen) -> Memory {
+        let mut memory = Memory::empty(boot).after(Duration::ZERO, seen, |_| true);
+        memory.sightings = sightings.into_iter().map(|sighting| (sighting.id.pid, sighting)).collect();
+        memory
+    }
+
+    /// Everything that was taken down.
+    pub fn reaps(&self) -> &[Reap] {
+        &self.reaps
     }
 
     /// What is remembered of the tree with this root. A reused pid is somebody else.
@@ -38,24 +170,82 @@ impl Memory {
         self.sightings.get(&root.pid).filter(|sighting| sighting.id.same(root))
     }
 
-    /// The memory after a look: `seen` are the roots of all orphan trees in it and whether they were hung up. Whoever is
-    /// no longer among them is forgotten.
-    pub fn after(&self, now: Duration, seen: impl IntoIterator<Item = (ProcessId, bool)>) -> Memory {
+    /// What this process had done when it was last seen.
+    pub fn sample(&self, id: &ProcessId) -> Option<&Sample> {
+        self.samples.get(&id.pid).filter(|sample| sample.id.same(id))
+    }
+
+    /// What this process was while its client lived.
+    pub fn kin(&self, id: &ProcessId) -> Option<&Kin> {
+        self.kin.get(&id.pid).filter(|kin| kin.id.same(id))
+    }
+
+    /// All kin.
+    pub fn all_kin(&self) -> impl Iterator<Item = &Kin> {
+        self.kin.values()
+    }
+
+    /// Whether this process has survived SIGKILL.
+    pub fn has_survived(&self, id: &ProcessId) -> bool {
+        self.survivors.iter().any(|survivor| survivor.same(id))
+    }
+
+    /// How often this command, started at `started` since boot, has come back right after it was taken down.
+    pub fn returns(&self, command: u64, started: Duration) -> usize {
+        let came_back = |reap: &&Reap| {
+            reap.command == command && reap.at <= started && started.saturating_sub(reap.at) <= RESPAWN
+        };
+        self.reaps.iter().filter(came_back).map(|reap| reap.times).max().unwrap_or(0)
+    }
+
+    /// The memory after a look. Roots that are not among the seen ones are forgotten; kin and survivors are kept as long as
+    /// they live.
+    pub fn after(&self, now: Duration, seen: Seen, lives: impl Fn(&ProcessId) -> bool) -> Memory {
         let mut next = Memory::empty(self.boot);
-        for (id, hung_up) in seen {
+        for (id, hung_up, active) in seen.roots {
             let before = self.of(&id);
             let first_seen = before.map_or(now, |sighting| sighting.first_seen.min(now));
             let since =
                 before.and_then(|sighting| sighting.hung_up_since).map_or(now, |since| since.min(now));
-            let sighting = Sighting { id, first_seen, hung_up_since: hung_up.then_some(since) };
+            let active_at = if active {
+                Some(now)
+            } else {
+                before.and_then(|sighting| sighting.active_at).map(|at| at.min(now))
+            };
+            let sighting = Sighting { id, first_seen, hung_up_since: hung_up.then_some(since), active_at };
             next.sightings.insert(id.pid, sighting);
         }
-        if next.sightings.len() > MOST {
-            let mut oldest: Vec<Sighting> = next.sightings.values().copied().collect();
-            oldest.sort_by_key(|sighting| (sighting.first_seen, sighting.id.pid));
-            next.sightings =
-                oldest.into_iter().take(MOST).map(|sighting| (sighting.id.pid, sighting)).collect();
-        }
+        next.samples = seen.samples.into_iter().map(|sample| (sample.id.pid, sample)).collect();
+        next.kin =
+            self.kin.iter().filter(|(_, kin)| lives(&kin.id)).map(|(pid, kin)| (*pid, kin.clone())).collect();
+        next.kin.extend(seen.kin.into_iter().map(|kin| (kin.id.pid, kin)));
+        next.reaps.clone_from(&self.reaps);
+        next.survivors = self.survivors.iter().filter(|id| lives(id)).copied().collect();
+        keep_oldest(&mut next.sightings, |sighting| sighting.first_seen);
+        keep_oldest(&mut next.samples, |sample| sample.quiet_since);
+        keep_oldest(&mut next.kin, |kin| Duration::from_millis(kin.id.start_ticks));
         next
+    }
+
+    /// Remembers that a command was taken down that had come back so often before.
+    pub fn reaped(&mut self, command: u64, now: Duration, returns: usize) {
+        self.reaps.push(Reap { command, at: now, times: returns + 1 });
+        let over = self.reaps.len().saturating_sub(MOST_REAPS);
+        self.reaps.drain(..over);
+    }
+
+    /// Remembers processes that live on after SIGKILL.
+    pub fn survived(&mut self, ids: impl IntoIterator<Item = ProcessId>) {
+        self.survivors.extend(ids);
+        let over = self.survivors.len().saturating_sub(MOST_REAPS);
+        self.survivors.drain(..over);
+    }
+}
+
+fn keep_oldest<T>(entries: &mut BTreeMap<Pid, T>, age: impl Fn(&T) -> Duration) {
+    if entries.len() > MOST {
+        let mut all: Vec<(Pid, T)> = std::mem::take(entries).into_iter().collect();
+        all.sort_by_key(|(pid, entry)| (age(entry), *pid));
+        entries.extend(all.into_iter().take(MOST));
     }
 }

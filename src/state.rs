@@ -114,11 +114,15 @@ impl StateFolder {
             }
         };
         match serde_json::from_str::<Document>(&text) {
-            Ok(document) if document.schema == SCHEMA && document.memory.boot == boot => document.memory,
-            // Another boot, or a later version's file: nothing in it means anything here.
+            Ok(document) if document.schema != SCHEMA => {
+                set_aside(&path, &format!("is of another version, schema {}", document.schema));
+                Memory::empty(boot)
+            }
+            Ok(document) if document.memory.boot == boot => document.memory,
+            // The machine was started anew: nothing in it means anything here.
             Ok(_) => Memory::empty(boot),
             Err(error) => {
-                set_aside(&path, &error);
+                set_aside(&path, &format!("is damaged ({error})"));
                 Memory::empty(boot)
             }
         }
@@ -159,10 +163,10 @@ fn read_file(path: &Path) -> io::Result<String> {
     io::read_to_string(file)
 }
 
-fn set_aside(path: &Path, error: &serde_json::Error) {
+fn set_aside(path: &Path, what: &str) {
     let aside = path.with_extension("json.broken");
     match fs::rename(path, &aside) {
-        Ok(()) => tracing::warn!("{} is damaged ({error}); it is now {}", path.display(), aside.display()),
-        Err(_) => tracing::warn!("{} is damaged ({error}) and is not used", path.display()),
+        Ok(()) => tracing::warn!("{} {what}; it is now {}", path.display(), aside.display()),
+        Err(_) => tracing::warn!("{} {what} and is not used", path.display()),
     }
 }

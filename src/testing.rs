@@ -3,9 +3,9 @@
 use crate::catalog::Catalog;
 use crate::config::{Settings, Sources, load};
 use crate::judge::{Judgement, Plan, Scene, judge};
-use crate::memory::Memory;
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen};
 use crate::process::{
-    BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Observer, Pid, Process, ProcessId,
+    BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Moved, Observer, Pid, Process, ProcessId,
     ProcessTable, State, Users,
 };
 use crate::tree::{Adopters, Roles, Tree, trees};
@@ -29,6 +29,10 @@ pub struct Table {
     processes: Vec<Process>,
     observer: Observer,
     memory: Vec<(i32, u64, Option<u64>)>,
+    samples: Vec<(i32, u64, u64, u64)>,
+    kin: Vec<Kin>,
+    reaps: Vec<(u64, u64, usize)>,
+    survivors: Vec<i32>,
     set: Vec<String>,
     config: Option<String>,
 }
@@ -44,8 +48,19 @@ impl Table {
             net_namespace: Some(1),
             wsl: false,
         };
-        let set = vec!["orphan.min_age=0s".to_owned(), "orphan.confirm=0s".to_owned()];
-        let mut table = Table { processes: Vec::new(), observer, memory: Vec::new(), set, config: None };
+        let set =
+            ["orphan.min_age=0s", "orphan.confirm=0s", "spare.active_window=0s"].map(str::to_owned).to_vec();
+        let mut table = Table {
+            processes: Vec::new(),
+            observer,
+            memory: Vec::new(),
+            samples: Vec::new(),
+            kin: Vec::new(),
+            reaps: Vec::new(),
+            survivors: Vec::new(),
+            set: set.clone(),
+            config: None,
+        };
         table.add(1, 0, "/sbin/init").user(0).stdin(Descriptor::Null);
         table
     }
@@ -70,13 +85,23 @@ impl Table {
                 users: Fact::Known(Users { real: USER, effective: USER }),
                 pid_namespace: Fact::Known(OWN_NAMESPACE),
                 net_namespace: Fact::Known(1),
-                stdio: [
+                descriptors: [
                     Fact::Known(Descriptor::Pipe(inode)),
                     Fact::Known(Descriptor::Pipe(inode + 1)),
                     Fact::Known(Descriptor::Null),
+                    Fact::Absent,
+                    Fact::Absent,
                 ],
-                far_ends: [Fact::Known(FarEnd::HungUp), Fact::Known(FarEnd::HungUp)],
+                far_ends: [
+                    Fact::Known(FarEnd::HungUp),
+                    Fact::Known(FarEnd::HungUp),
+                    Fact::Unread,
+                    Fact::Absent,
+                    Fact::Absent,
+                ],
                 listeners: Fact::Known(Vec::new()),
+                moved: Fact::Known(Moved::default()),
+                environment: Fact::Known(0),
                 tracer: Fact::Absent,
                 marks: Fact::Known(Marks::default()),
                 cgroup: Fact::Known("/user.slice".to_owned()),
@@ -141,6 +166,41 @@ impl Table {
         self
     }
 
+    /// An earlier look, so many seconds ago, saw that a process had moved these bytes to disk and used these seconds of
+    /// processor time. It was quiet since.
+    pub fn sampled(&mut self, number: i32, ago: u64, disk: u64, cpu: u64) -> &mut Table {
+        self.samples.push((number, ago, disk, cpu));
+        self
+    }
+
+    /// An earlier look saw a process below this parent, as this part of a server's tree of opencode (900).
+    pub fn was(&mut self, number: i32, parent: i32, part: Part, server: &str) -> &mut Table {
+        let id = |number: i32| ProcessId { pid: pid(number), start_ticks: 0, unique: None, boot: BootId(7) };
+        let client = KnownClient { name: "opencode".to_owned(), id: id(900) };
+        let (id, parent) = (id(number), Pid::new(parent));
+        self.kin.push(Kin {
+            id,
+            parent,
+            part,
+            server: server.to_owned(),
+            pattern: server.to_owned(),
+            client,
+        });
+        self
+    }
+
+    /// A command was taken down so many seconds ago, and had come back so often before.
+    pub fn reaped(&mut self, command: u64, ago: u64, returns: usize) -> &mut Table {
+        self.reaps.push((command, ago, returns));
+        self
+    }
+
+    /// A process has survived SIGKILL.
+    pub fn survived(&mut self, number: i32) -> &mut Table {
+        self.survivors.push(number);
+        self
+    }
+
     /// Settings of this table. Compiling the catalog takes time, so each configuration is loaded once.
     pub fn settings(&self) -> Arc<Settings> {
         static LOADED: Mutex<BTreeMap<String, Arc<Settings>>> = Mutex::new(BTreeMap::new());
@@ -169,21 +229,46 @@ impl Table {
         let mut memory = Memory::empty(BootId(7));
         let mut times: Vec<u64> =
             self.memory.iter().flat_map(|(_, seen, hung_up)| [*seen, hung_up.unwrap_or(0)]).collect();
+        times.extend(self.samples.iter().map(|(_, ago, _, _)| *ago));
+        times.extend([0].iter().filter(|_| !self.kin.is_empty()));
         times.sort_unstable();
         for ago in times.into_iter().rev() {
-            let seen =
+            let now = Duration::from_secs(NOW - ago);
+            let roots =
                 self.memory.iter().filter(|(_, seen, _)| *seen >= ago).filter_map(|(root, _, hung_up)| {
-                    Some((table.get(pid(*root))?.id, hung_up.is_some_and(|since| since >= ago)))
+                    Some((table.get(pid(*root))?.id, hung_up.is_some_and(|since| since >= ago), false))
                 });
-            memory = memory.after(Duration::from_secs(NOW - ago), seen.collect::<Vec<_>>());
+            let samples = self.samples.iter().filter(|(_, when, _, _)| *when >= ago).filter_map(
+                |(number, when, disk, cpu)| {
+                    let at = Duration::from_secs(NOW - when);
+                    let moved = Moved { disk: *disk, calls: 0 };
+                    Some(Sample {
+                        id: table.get(pid(*number))?.id,
+                        at,
+                        moved,
+                        cpu: Duration::from_secs(*cpu),
+                        quiet_since: at,
+                    })
+                },
+            );
+            let kin = self.kin.iter().filter_map(|kin| {
+                let id = table.get(kin.id.pid)?.id;
+                Some(Kin { id, ..kin.clone() })
+            });
+            let seen = Seen { roots: roots.collect(), samples: samples.collect(), kin: kin.collect() };
+            memory = memory.after(now, seen, |_| true);
         }
+        for (command, ago, returns) in &self.reaps {
+            memory.reaped(*command, Duration::from_secs(NOW - ago), *returns);
+        }
+        memory.survived(self.survivors.iter().filter_map(|number| Some(table.get(pid(*number))?.id)));
         memory
     }
 
     pub fn trees(&self) -> Vec<Tree> {
         let settings = self.settings();
         let table = self.table();
-        let (_, found) = seen(&table, &settings.catalog);
+        let (_, found) = seen(&table, &settings.catalog, &self.memory(&table));
         found
     }
 
@@ -193,8 +278,8 @@ impl Table {
 
     pub fn judge_with(&self, settings: &Settings) -> Plan {
         let table = self.table();
-        let (roles, found) = seen(&table, &settings.catalog);
         let memory = self.memory(&table);
+        let (roles, found) = seen(&table, &settings.catalog, &memory);
         let scene = Scene {
             table: &table,
             roles: &roles,
@@ -218,10 +303,10 @@ pub fn judgement(plan: &Plan, root: i32) -> &Judgement {
     plan.of_root(pid(root)).unwrap_or_else(|| panic!("no tree at {root}, only at {roots:?}"))
 }
 
-fn seen(table: &ProcessTable, catalog: &Catalog) -> (Roles, Vec<Tree>) {
+fn seen(table: &ProcessTable, catalog: &Catalog, memory: &Memory) -> (Roles, Vec<Tree>) {
     let roles = Roles::of(table, catalog);
-    let adopters = Adopters::of(table, &roles);
-    let found = trees(table, &roles, catalog, &adopters);
+    let adopters = Adopters::of(table, &roles, memory);
+    let found = trees(table, &roles, catalog, &adopters, memory);
     (roles, found)
 }
 
@@ -237,12 +322,12 @@ impl Writing<'_> {
     }
 
     pub fn stdin(self, descriptor: Descriptor) -> Self {
-        self.process.details.stdio[0] = Fact::Known(descriptor);
+        self.process.details.descriptors[0] = Fact::Known(descriptor);
         self
     }
 
     pub fn stdout(self, descriptor: Descriptor) -> Self {
-        self.process.details.stdio[1] = Fact::Known(descriptor);
+        self.process.details.descriptors[1] = Fact::Known(descriptor);
         self
     }
 
@@ -290,6 +375,7 @@ impl Writing<'_> {
         self.process.details.marks = Fact::Known(Marks {
             orphand: orphand.map(str::to_owned),
             systemd_exec_pid: systemd_exec_pid.map(str::to_owned),
+            client: None,
         });
         self
     }

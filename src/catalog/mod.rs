@@ -50,6 +50,10 @@ pub struct Pattern {
     pub own: bool,
     /// Whether it speaks over stdin.
     pub stdio: bool,
+    /// Whether it listens on a socket by design, so that a listener without visitors means nothing.
+    pub listens: bool,
+    /// The option by which a watchdog is told whom it watches.
+    pub parent_pid_arg: Option<String>,
     subcommands: Vec<Vec<String>>,
     arguments: Vec<GlobMatcher>,
     except: Vec<String>,
@@ -156,6 +160,8 @@ impl Catalog {
                 strength: text.strength,
                 generic: text.generic,
                 stdio: text.stdio,
+                listens: text.listens,
+                parent_pid_arg: text.parent_pid_arg.clone(),
                 subcommands: (text.subcommand.as_slice().iter())
                     .map(|words| words.split_whitespace().map(str::to_owned).collect())
                     .collect(),
@@ -180,6 +186,11 @@ impl Catalog {
         &self.patterns[index]
     }
 
+    /// The first pattern of this name and role.
+    pub fn find(&self, name: &str, role: Role) -> Option<PatternIndex> {
+        self.patterns.iter().position(|pattern| pattern.role == role && pattern.name == name)
+    }
+
     /// All patterns.
     pub fn patterns(&self) -> &[Pattern] {
         &self.patterns
@@ -194,7 +205,7 @@ impl Catalog {
     /// The same for a line that was taken apart already. `arguments` are the words that `cmdline` patterns see.
     pub fn classify_invocation(&self, invocation: Invocation, arguments: &[String]) -> Option<Classified> {
         let mut found = Vec::new();
-        self.find(&invocation, arguments, &mut found);
+        self.collect(&invocation, arguments, &mut found);
         // A specific server comes before client, host and launcher, a generic one after all of them.
         let best = found
             .into_iter()
@@ -211,7 +222,7 @@ impl Catalog {
         }
     }
 
-    fn find(&self, invocation: &Invocation, arguments: &[String], found: &mut Vec<PatternIndex>) {
+    fn collect(&self, invocation: &Invocation, arguments: &[String], found: &mut Vec<PatternIndex>) {
         let target = invocation.target.as_str();
         for package in &invocation.packages {
             self.fields[PACKAGE].find(package, found);

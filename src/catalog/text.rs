@@ -94,6 +94,13 @@ pub struct PatternText {
     /// Whether this server speaks over stdin. `false` waives the proof that stdin is a pipe or socket.
     #[serde(default = "yes")]
     pub stdio: bool,
+    /// Whether this server listens on a socket by design. `true` waives the doubt that a listener without visitors raises.
+    #[serde(default)]
+    pub listens: bool,
+    /// The option by which a helper is told the pid that it watches: `--parent-pid`. Once that process is gone, nobody
+    /// needs the helper.
+    #[serde(default)]
+    pub parent_pid_arg: Option<String>,
 }
 
 fn yes() -> bool {

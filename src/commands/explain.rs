@@ -1,11 +1,14 @@
 //! `orphand explain`: everything known about one tree, or what a pasted command line would be.
 
-use super::{judging, open_host, print, print_json, settings, state_folder, taken_at};
+use super::{judging, open_host, print, print_json, read_recording, settings, state_folder, taken_at};
 use crate::catalog::{Catalog, Classified, Role};
 use crate::cli::{Explain, Global};
+use crate::config::Settings;
 use crate::host::Host;
+use crate::host::replay::Replay;
 use crate::invocation::Invocation;
 use crate::look::{Breadth, Look, look};
+use crate::memory::Memory;
 use crate::process::Pid;
 use crate::report::{
     View, command_json, command_line, explain_json, explain_text, no_tree_json, printable, user_name,
@@ -15,26 +18,42 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 pub(super) fn run(global: &Global, options: &Explain) -> anyhow::Result<ExitCode> {
+    if let Some(path) = &options.replay {
+        let recording = read_recording(path)?;
+        let host = Replay::new(recording.table);
+        let settings = settings(global, host.observer())?;
+        return explain_pid(&host, &settings, &recording.memory, options, &recording.taken_at);
+    }
     let host = open_host()?;
     let settings = settings(global, host.observer())?;
     if let Some(line) = &options.command {
         return explain_command(&settings.catalog, line, options.json);
     }
-    let Some(pid) = options.pid.and_then(Pid::new) else { bail!("give a process number or --command") };
     let memory = state_folder(&settings, host.observer()).read(host.boot());
-    let look = look(&host, judging(&settings), &memory, Breadth::Everything)?;
+    explain_pid(&host, &settings, &memory, options, &taken_at())
+}
+
+fn explain_pid<H: Host>(
+    host: &H,
+    settings: &Settings,
+    memory: &Memory,
+    options: &Explain,
+    taken_at: &str,
+) -> anyhow::Result<ExitCode> {
+    let Some(pid) = options.pid.and_then(Pid::new) else { bail!("give a process number or --command") };
+    let look = look(host, judging(settings), memory, Breadth::Everything)?;
     let view = View { look: &look, catalog: &settings.catalog, all: true };
     let Some(judgement) = look.plan.of_member(pid) else {
         let text = no_tree(&look, &settings.catalog, pid)?;
         if options.json {
-            print_json(&no_tree_json(&text, &taken_at()))?;
+            print_json(&no_tree_json(&text, taken_at))?;
         } else {
             print(&text)?;
         }
         return Ok(ExitCode::SUCCESS);
     };
     if options.json {
-        print_json(&explain_json(view, judgement, &taken_at()))?;
+        print_json(&explain_json(view, judgement, taken_at))?;
     } else {
         print(&explain_text(view, judgement, pid))?;
     }

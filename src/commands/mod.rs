@@ -2,6 +2,7 @@
 
 mod config;
 mod explain;
+mod record;
 mod scan;
 mod sweep;
 
@@ -10,9 +11,11 @@ use crate::config::{ConfigError, Settings, Sources, load};
 use crate::host::linux::Linux;
 use crate::look::Judging;
 use crate::process::Observer;
+use crate::recording::Recording;
 use crate::state::StateFolder;
 use anyhow::Context;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Exit status for usage and configuration errors.
@@ -26,6 +29,7 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Scan(options) => scan::run(global, options),
         Command::Explain(options) => explain::run(global, options),
         Command::Sweep(options) => sweep::run(global, options),
+        Command::Record(options) => record::run(global, options),
         Command::Config(options) => config::run(global, &options.verb),
     }
 }
@@ -49,6 +53,12 @@ pub fn say_error(error: &anyhow::Error) -> ExitCode {
 
 fn open_host() -> anyhow::Result<Linux> {
     Ok(Linux::new()?)
+}
+
+/// A recorded table, with what was remembered when it was taken.
+fn read_recording(path: &Path) -> anyhow::Result<Recording> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Recording::parse(&text).with_context(|| path.display().to_string())
 }
 
 fn settings(global: &Global, observer: &Observer) -> Result<Settings, ConfigError> {

@@ -5,6 +5,7 @@ use crate::cli::{Global, Sweep};
 use crate::config::{Mode, Settings};
 use crate::host::Host;
 use crate::host::linux::{Linux, allow_many_open_files};
+use crate::judge::SAMPLE_APART;
 use crate::look::{Breadth, Look, look};
 use crate::memory::Memory;
 use crate::report::{View, sweep_json, sweep_text, waits_for_confirmation};
@@ -83,7 +84,7 @@ impl Sweeper<'_> {
         let mut interrupts = Interrupts::new().context("cannot listen for interrupts")?;
         let mut memory = self.notebook.folder.read(self.host.boot());
         let mut first = self.look(&mut memory)?;
-        if let Some(wait) = waits_for_confirmation(&first.plan, settings.policy.confirm) {
+        if let Some(wait) = waits_for_confirmation(&first.plan, settings.policy.confirm.max(SAMPLE_APART)) {
             let waiting = first
                 .plan
                 .judgements
@@ -116,13 +117,17 @@ impl Sweeper<'_> {
         );
         let rules = Rules { judging: judging(settings), timing: settings.timing };
         let reaped = sweep(self.host, rules, &memory, &first, interrupts.second()).await?;
+        for reaped in &reaped {
+            reaped.remember(&mut memory, first.table.since_boot);
+        }
+        self.notebook.write(&memory);
         Ok(Some((first, reaped)))
     }
 
     fn look(&mut self, memory: &mut Memory) -> anyhow::Result<Look> {
         let settings = self.settings;
         let look = look(self.host, judging(settings), memory, Breadth::Orphans)?;
-        *memory = look.remember(memory);
+        *memory = look.remember(memory, &settings.catalog);
         self.notebook.write(memory);
         Ok(look)
     }

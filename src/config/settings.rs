@@ -3,7 +3,7 @@
 use super::layer::{Layer, Origin, Value, nearest};
 use super::{CATALOG, Problem};
 use crate::catalog::{Catalog, PatternText, Role};
-use crate::judge::{Policy, SpareRule, WithoutProof};
+use crate::judge::{Live, LivePolicy, Policy, SpareRule, WithoutProof};
 use crate::reap::Timing;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,16 +19,7 @@ pub enum Mode {
 }
 
 /// Keys that are accepted but change nothing yet.
-const NOT_IN_FORCE: [&str; 8] = [
-    "look.interval",
-    "spare.active_window",
-    "spare.active_for",
-    "limits.respawns",
-    "live.hung_up",
-    "live.duplicates",
-    "live.idle",
-    "live.idle_for",
-];
+const NOT_IN_FORCE: [&str; 1] = ["look.interval"];
 
 /// After SIGKILL a process that cannot end within this time is in the kernel's hands.
 const LAST_WAIT: Duration = Duration::from_secs(2);
@@ -147,6 +138,16 @@ impl Reader<'_> {
             ),
             without_proof_after: self.duration("orphan.without_proof_after"),
             browser_for: self.duration("spare.browser_for"),
+            active_window: self.duration("spare.active_window"),
+            active_for: self.duration("spare.active_for"),
+            respawns: self.count("limits.respawns"),
+            live: LivePolicy {
+                hung_up: self.live("live.hung_up"),
+                duplicates: self.live("live.duplicates"),
+                copies: self.count("live.copies"),
+                idle: self.live("live.idle"),
+                idle_for: self.duration("live.idle_for"),
+            },
             trees_per_sweep: self.count("limits.trees_per_sweep"),
             spare,
         };
@@ -157,13 +158,7 @@ impl Reader<'_> {
             last_wait: LAST_WAIT,
         };
         let mode = self.one_of("mode", &[("enforce", Mode::Enforce), ("observe", Mode::Observe)]);
-        for key in ["look.interval", "spare.active_window", "spare.active_for", "live.idle_for"] {
-            self.duration(key);
-        }
-        for key in ["live.hung_up", "live.duplicates", "live.idle"] {
-            self.one_of(key, &[("report", ()), ("reap", ())]);
-        }
-        self.count("limits.respawns");
+        self.duration("look.interval");
         let directory = PathBuf::from(self.text("state.directory"));
         if !directory.as_os_str().is_empty() && !directory.is_absolute() {
             self.fail("state.directory", "must be an absolute path".to_owned());
@@ -198,6 +193,13 @@ impl Reader<'_> {
         }
         if settings.policy.without_proof_after < settings.policy.min_age {
             self.fail("orphan.without_proof_after", "must not be shorter than orphan.min_age".to_owned());
+        }
+        if settings.policy.live.copies == 0 {
+            let text = "must be at least 1; write live.duplicates = \"ignore\" to hear nothing of copies";
+            self.fail("live.copies", text.to_owned());
+        }
+        if settings.policy.live.idle_for.is_zero() {
+            self.fail("live.idle_for", "must be longer than 0s".to_owned());
         }
         if settings.policy.trees_per_sweep == 0 {
             let text = "must be at least 1; write mode = \"observe\" to reap nothing";
@@ -253,6 +255,10 @@ impl Reader<'_> {
             );
             Duration::ZERO
         })
+    }
+
+    fn live(&mut self, key: &str) -> Live {
+        self.one_of(key, &[("report", Live::Report), ("ignore", Live::Ignore), ("reap", Live::Reap)])
     }
 
     fn one_of<T: Copy>(&mut self, key: &str, choices: &[(&str, T)]) -> T {

@@ -109,12 +109,10 @@ fn every_mistake_is_said_at_once() {
 
 #[test]
 fn what_has_no_effect_yet_says_so() {
-    let (_folder, loaded) = load_files(&[("a.toml", "[spare]\nactive_for = '1h'\n")], &[]);
+    let (_folder, loaded) = load_files(&[("a.toml", "[look]\ninterval = '1h'\n")], &[]);
     let settings = loaded.unwrap();
     assert!(
-        settings.warnings[0]
-            .to_string()
-            .contains("a.toml:2: `spare.active_for` is accepted, but has no effect")
+        settings.warnings[0].to_string().contains("a.toml:2: `look.interval` is accepted, but has no effect")
     );
 }
 

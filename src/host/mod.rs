@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod replay;
 
 use crate::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
 use crate::reap::Signal;
@@ -50,10 +51,13 @@ pub trait Host {
     /// Reads the details of these, and their command lines once more: they may have run another program since.
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]);
 
+    /// Reads the proportional memory of these. The kernel walks all their pages for it, so it is asked last.
+    fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]);
+
     /// Reads only users of these.
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]);
 
-    /// Finds out what these listen on.
+    /// Finds out what these listen on, and who is connected there.
     fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]);
 
     /// Looks at the far ends of these.

@@ -1,18 +1,21 @@
 //! From trees to verdicts, each with its reasons. Pure: the same table, policy, memory and time give the same plan.
 
 mod lifeline;
+mod live;
 mod policy;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 pub use lifeline::Lifeline;
-pub use policy::{Policy, SpareRule, SpareText, WithoutProof};
+pub use policy::{Live, LivePolicy, Policy, SpareRule, SpareText, WithoutProof};
+pub use rules::SAMPLE_APART;
 
 use crate::catalog::{Catalog, Role};
 use crate::memory::Memory;
 use crate::process::{Pid, ProcessTable};
 use crate::tree::{Roles, Tree};
+use live::Leaks;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -44,6 +47,12 @@ impl Verdict {
 /// Why. The words are a contract: they appear in JSON, logs and metrics.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Code {
+    /// Its client lives and can no longer reach it.
+    LiveHungUp,
+    /// Its client lives and has newer copies of it.
+    Duplicate,
+    /// Its client lives and has not used it for long.
+    Idle,
     /// A live process owns it.
     Owned,
     /// Another PID namespace, or somebody else's.
@@ -56,7 +65,7 @@ pub enum Code {
     ContainsClient,
     /// Nobody talks to it over stdin.
     NotStdio,
-    /// It listens on a socket, and nobody looked who visits.
+    /// It listens on a socket that nobody is connected to.
     Listening,
     /// Somebody holds the far end.
     InUse,
@@ -66,10 +75,16 @@ pub enum Code {
     Work,
     /// A live browser is below it.
     Browser,
+    /// Its processes use the disk or start others.
+    Active,
     /// Not orphaned for long enough, or not confirmed.
     Young,
+    /// It comes back each time it is taken down.
+    Respawning,
     /// As many trees as one sweep may take are taken already.
     OverBudget,
+    /// It has survived SIGKILL.
+    Unkillable,
     /// Orphaned, and its lifelines hung up.
     HungUp,
     /// Orphaned; the user waived the proof.
@@ -82,6 +97,9 @@ impl Code {
     /// The word of the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
+            Code::LiveHungUp => "live-hung-up",
+            Code::Duplicate => "duplicate",
+            Code::Idle => "idle",
             Code::Owned => "owned",
             Code::Foreign => "foreign",
             Code::Protected => "protected",
@@ -93,8 +111,11 @@ impl Code {
             Code::Unreadable => "unreadable",
             Code::Work => "work",
             Code::Browser => "browser",
+            Code::Active => "active",
             Code::Young => "young",
+            Code::Respawning => "respawning",
             Code::OverBudget => "over-budget",
+            Code::Unkillable => "unkillable",
             Code::HungUp => "hung-up",
             Code::Orphaned => "orphaned",
             Code::Unproven => "unproven",
@@ -122,13 +143,22 @@ pub struct Answer {
     pub text: String,
 }
 
+impl Answer {
+    /// Whether it is about a leak below a live client.
+    pub fn is_live_leak(&self) -> bool {
+        self.verdict.is_some() && matches!(self.code, Code::LiveHungUp | Code::Duplicate | Code::Idle)
+    }
+}
+
 /// The client behind a tree, where it is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Client {
     /// What people call it.
     pub name: String,
-    /// Its process.
-    pub pid: Pid,
+    /// Its process; `None` where only its name is known.
+    pub pid: Option<Pid>,
+    /// Whether it still lives.
+    pub alive: bool,
 }
 
 /// The verdict on one tree.
@@ -150,8 +180,14 @@ pub struct Judgement {
     pub orphaned_for: Option<Duration>,
     /// For `Wait`: how long until another look can decide.
     pub wait: Option<Duration>,
-    /// The live client that owns it or still holds its lifeline.
+    /// The client that owns it or still holds its lifeline, or the one that started it.
     pub client: Option<Client>,
+    /// Whether disk traffic of its processes was noticed in this look.
+    pub is_active: bool,
+    /// Digest of its user and command lines, to know it again when it comes back.
+    pub command: u64,
+    /// How often it has come back right after it was taken down.
+    pub returns: usize,
 }
 
 impl Judgement {
@@ -216,11 +252,13 @@ pub struct Scene<'a> {
 /// Twice: once with the trees that only wait counted as condemned, once without. A tree that nobody but a waiting one
 /// holds waits with it.
 pub fn judge(scene: Scene<'_>, trees: Vec<Tree>) -> Plan {
+    let leaks = live::leaks(scene, &trees);
     let all = trees.iter().map(|tree| tree.root).collect();
     let doomed = |judgement: &Judgement| judgement.verdict == Verdict::Reap;
     let waiting = |judgement: &Judgement| judgement.verdict == Verdict::Wait && judgement.hung_up;
-    let (expected, likely) = condemn(scene, &trees, all, |judgement| doomed(judgement) || waiting(judgement));
-    let (certain, _) = condemn(scene, &trees, likely, doomed);
+    let (expected, likely) =
+        condemn(scene, &leaks, &trees, all, |judgement| doomed(judgement) || waiting(judgement));
+    let (certain, _) = condemn(scene, &leaks, &trees, likely, doomed);
     let judgements = (expected.into_iter().zip(certain))
         .map(|(expected, certain)| match (expected.verdict, certain.verdict) {
             (Verdict::Reap, Verdict::Reap) => certain,
@@ -238,6 +276,7 @@ pub fn judge(scene: Scene<'_>, trees: Vec<Tree>) -> Plan {
 /// out what a rule keeps, until nothing changes. Returns the judgements and the roots that stayed.
 fn condemn(
     scene: Scene<'_>,
+    leaks: &Leaks,
     trees: &[Tree],
     mut condemned: HashSet<Pid>,
     stays: impl Fn(&Judgement) -> bool,
@@ -248,7 +287,7 @@ fn condemn(
             .flat_map(|tree| tree.members.iter().map(|member| member.pid))
             .collect();
         let judgements: Vec<Judgement> =
-            trees.iter().map(|tree| rules::judge_tree(scene, &members, tree)).collect();
+            trees.iter().map(|tree| rules::judge_tree(scene, leaks, &members, tree)).collect();
         let still: HashSet<Pid> = (judgements.iter())
             .filter(|judgement| condemned.contains(&judgement.tree.root) && stays(judgement))
             .map(|judgement| judgement.tree.root)
@@ -282,6 +321,6 @@ fn within_budget(scene: Scene<'_>, mut plan: Plan) -> Plan {
 fn client_among(scene: Scene<'_>, pids: impl IntoIterator<Item = Pid>) -> Option<Client> {
     pids.into_iter().find_map(|pid| {
         let classified = scene.roles.get(pid).filter(|classified| classified.role == Role::Client)?;
-        Some(Client { name: scene.catalog.display_name(classified), pid })
+        Some(Client { name: scene.catalog.display_name(classified), pid: Some(pid), alive: true })
     })
 }

@@ -14,6 +14,39 @@ pub enum WithoutProof {
     Reap,
 }
 
+/// What to do about a leak below a client that lives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Live {
+    /// Nothing; its client owns it.
+    Ignore,
+    /// Show it.
+    Report,
+    /// Reap it, except the newest copy and what has a live browser.
+    Reap,
+}
+
+/// Leaks below live clients.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LivePolicy {
+    /// Servers that their client can no longer reach.
+    pub hung_up: Live,
+    /// Copies of one server with one environment.
+    pub duplicates: Live,
+    /// How many such copies a client may have.
+    pub copies: usize,
+    /// Servers that move nothing.
+    pub idle: Live,
+    /// For how long.
+    pub idle_for: Duration,
+}
+
+impl LivePolicy {
+    /// Whether anything below a live client may be reaped.
+    pub fn reaps(&self) -> bool {
+        [self.hung_up, self.duplicates, self.idle].contains(&Live::Reap)
+    }
+}
+
 /// Settings of judging.
 #[derive(Debug)]
 pub struct Policy {
@@ -27,6 +60,14 @@ pub struct Policy {
     pub without_proof_after: Duration,
     /// How long a live browser spares its tree.
     pub browser_for: Duration,
+    /// Disk traffic or a new child within this time spares a tree. Zero: never.
+    pub active_window: Duration,
+    /// For how long at the most, from when it was first seen orphaned.
+    pub active_for: Duration,
+    /// How often a command may come back right after it was taken down.
+    pub respawns: usize,
+    /// Leaks below live clients.
+    pub live: LivePolicy,
     /// How many trees one sweep may take down.
     pub trees_per_sweep: usize,
     /// What the user protects.

@@ -3,21 +3,24 @@
 //! A look is cheap because it asks little: `stat` of everybody, command lines of those who may be an orphan's root or
 //! stand below one, everything else only of the members of orphan trees.
 
+mod all_facts;
 mod newcomers;
+mod remember;
 
+pub use all_facts::all_facts;
 pub use newcomers::{Falling, alone_with_their_stdin, newcomers};
 
 use crate::catalog::{Catalog, Role};
 use crate::host::{Host, HostError};
-use crate::judge::{Plan, Policy, Scene, judge};
+use crate::judge::{Code, Plan, Policy, Scene, judge};
 use crate::memory::Memory;
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
-use crate::tree::{Adopters, Roles, Tree, trees};
+use crate::tree::{AdopterKind, Adopters, MemberRole, Roles, Tree, is_browser_helper, trees};
 
 /// How far a look goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Breadth {
-    /// Trees that somebody inherited.
+    /// Trees that somebody inherited, and those of live clients.
     Orphans,
     /// Every tree, also those with an owner.
     Everything,
@@ -31,18 +34,6 @@ pub struct Look {
     pub roles: Roles,
     /// The verdicts.
     pub plan: Plan,
-}
-
-impl Look {
-    /// What to remember of it.
-    pub fn remember(&self, before: &Memory) -> Memory {
-        let orphans = self.plan.judgements.iter().filter(|judgement| judgement.tree.adopter.is_some());
-        let seen = orphans.filter_map(|judgement| {
-            let root = self.table.get(judgement.tree.root)?;
-            Some((root.id, judgement.hung_up))
-        });
-        before.after(self.table.since_boot, seen)
-    }
 }
 
 /// What judging goes by.
@@ -63,21 +54,27 @@ pub fn look<H: Host>(
 ) -> Result<Look, HostError> {
     let Judging { catalog, policy } = judging;
     let mut table = host.list()?;
-    let mut reader = Reader { host, catalog, roles: Roles::default() };
+    let memory = if memory.boot == table.boot { memory } else { &Memory::empty(table.boot) };
+    let mut reader = Reader { host, catalog, policy, memory, roles: Roles::default() };
     let adopters = match breadth {
         Breadth::Orphans => reader.read_orphans(&mut table),
         Breadth::Everything => reader.read_everything(&mut table),
     };
     let found = reader.read_trees(&mut table, &adopters, breadth);
     let roles = reader.roles;
-    let memory = if memory.boot == table.boot { memory } else { &Memory::empty(table.boot) };
     let plan = judge(Scene { table: &table, roles: &roles, catalog, policy, memory }, found);
+    let shown = plan.judgements.iter().filter(|judgement| judgement.code() != Code::Owned);
+    let members: Vec<Pid> =
+        shown.flat_map(|judgement| judgement.tree.members.iter().map(|member| member.pid)).collect();
+    host.read_shares(&mut table, &members);
     Ok(Look { table, roles, plan })
 }
 
 struct Reader<'a, H> {
     host: &'a H,
     catalog: &'a Catalog,
+    policy: &'a Policy,
+    memory: &'a Memory,
     roles: Roles,
 }
 
@@ -108,7 +105,8 @@ impl<H: Host> Reader<'_, H> {
                 self.read_commands(table, &roots);
                 roots.extend(pids.iter().flat_map(|pid| table.living_children(*pid).map(Process::pid)));
                 self.read_below_roots(table, &roots);
-                return adopters;
+                self.read_below_clients(table);
+                return self.find_adopters(table);
             }
             known = pids.len();
             self.read_children(table, pids);
@@ -146,6 +144,33 @@ impl<H: Host> Reader<'_, H> {
         }
     }
 
+    /// What live clients have started: it is shown when it leaks, and remembered for when its client is gone. Who has a
+    /// client's role is found among those who have children, which are few.
+    fn read_below_clients(&mut self, table: &mut ProcessTable) {
+        let parents: Vec<Pid> = (table.iter())
+            .map(Process::pid)
+            .filter(|pid| table.living_children(*pid).next().is_some())
+            .collect();
+        self.read_commands(table, &parents);
+        let clients: Vec<Pid> =
+            parents.into_iter().filter(|pid| self.roles.role(*pid) == Some(Role::Client)).collect();
+        for client in clients {
+            let below = table.subtree(client, |process| process.state != State::Zombie);
+            self.read_commands(table, &below);
+        }
+        // Whoever was seen below a client before and has another parent now was adopted by that one.
+        let moved: Vec<Pid> = (self.memory.all_kin())
+            .filter(|kin| {
+                table.get(kin.id.pid).is_some_and(|now| now.id.same(&kin.id) && now.parent != kin.parent)
+            })
+            .map(|kin| kin.id.pid)
+            .collect();
+        for pid in moved {
+            let below = table.subtree(pid, |process| process.state != State::Zombie);
+            self.read_commands(table, &below);
+        }
+    }
+
     fn read_commands(&mut self, table: &mut ProcessTable, pids: &[Pid]) {
         let unread = |process: &Process| process.command == Fact::Unread && !process.kernel;
         let pids: Vec<Pid> = pids.iter().copied().filter(|pid| table.get(*pid).is_some_and(unread)).collect();
@@ -157,7 +182,7 @@ impl<H: Host> Reader<'_, H> {
 
     /// Finds the adopters. Their users are read first: a service manager inherits only from its own.
     fn find_adopters(&mut self, table: &mut ProcessTable) -> Adopters {
-        let adopters = Adopters::of(table, &self.roles);
+        let adopters = Adopters::of(table, &self.roles, self.memory);
         let wsl: Vec<Pid> = if table.observer.wsl {
             table.iter().filter(|process| process.command != Fact::Unread).map(Process::pid).collect()
         } else {
@@ -170,7 +195,7 @@ impl<H: Host> Reader<'_, H> {
             return adopters;
         }
         self.host.read_users(table, &unread);
-        Adopters::of(table, &self.roles)
+        Adopters::of(table, &self.roles, self.memory)
     }
 
     /// Details of everyone that a verdict needs, and the trees as they are with them.
@@ -178,24 +203,77 @@ impl<H: Host> Reader<'_, H> {
         // Stdio decides who is an unknown wrapper, so it is read for everyone who could stand in a chain.
         let likely = self.likely_chains(table, adopters, breadth);
         self.read_details(table, &likely);
-        let found = trees(table, &self.roles, self.catalog, adopters);
+        let left_clients = self.left_clients(table, adopters);
+        self.read_details(table, &left_clients);
+        let stdin: Vec<(Pid, Stream)> = left_clients.into_iter().map(|pid| (pid, Stream::Stdin)).collect();
+        self.host.read_far_ends(table, &stdin);
+        let found = trees(table, &self.roles, self.catalog, adopters, self.memory);
         let mut more: Vec<Pid> = Vec::new();
-        for tree in found.iter().filter(|tree| wanted(table, tree, breadth)) {
+        for tree in found.iter().filter(|tree| self.is_wanted(table, tree, breadth)) {
             more.extend(tree.members.iter().map(|member| member.pid));
             more.extend(tree.adopter.map(|adopter| adopter.pid));
+            // A subreaper may be a part of a service.
+            let subreaper = tree.adopter.filter(|adopter| adopter.kind == AdopterKind::Subreaper);
+            more.extend(subreaper.map(|adopter| table.ancestors(adopter.pid)).into_iter().flatten());
         }
         self.read_details(table, &more);
         // A process may have run another program between the two readings: roles and trees as they are now.
-        let found: Vec<Tree> = (trees(table, &self.roles, self.catalog, adopters).into_iter())
-            .filter(|tree| wanted(table, tree, breadth))
+        let found: Vec<Tree> = (trees(table, &self.roles, self.catalog, adopters, self.memory).into_iter())
+            .filter(|tree| self.is_wanted(table, tree, breadth))
             .filter(|tree| in_scope(table, tree))
             .collect();
         let ends: Vec<(Pid, Stream)> = found.iter().flat_map(Tree::ends).collect();
         self.host.read_far_ends(table, &ends);
-        let members: Vec<Pid> = ends.iter().filter(|end| end.1 == Stream::Stdin).map(|end| end.0).collect();
-        self.host.read_listeners(table, &members);
+        let listening = self.listening(table, &found, breadth);
+        self.host.read_listeners(table, &listening);
+        // Visitors are said by name.
+        let listeners = listening.iter().filter_map(|pid| table.get(*pid)?.details.listeners.known());
+        let visitors: Vec<Pid> =
+            listeners.flatten().flat_map(|listener| listener.visitors.pids.clone()).collect();
+        self.read_commands(table, &visitors);
         self.read_holders(table, &found, breadth);
         found
+    }
+
+    /// Who may serve others: every member but a browser's helpers. What a client owns is in use anyway.
+    fn listening(&self, table: &ProcessTable, found: &[Tree], breadth: Breadth) -> Vec<Pid> {
+        let helper =
+            |pid: &Pid| table.get(*pid).is_some_and(|process| is_browser_helper(process.arguments()));
+        (found.iter().filter(|tree| self.is_searched(table, tree, breadth)))
+            .flat_map(|tree| &tree.members)
+            .filter(|member| member.role != MemberRole::Browser || !helper(&member.pid))
+            .map(|member| member.pid)
+            .collect()
+    }
+
+    /// Trees without a visible owner, and those of live clients; every tree when everything was asked for.
+    fn is_wanted(&self, table: &ProcessTable, tree: &Tree, breadth: Breadth) -> bool {
+        let below_client = || {
+            let parent = table.get(tree.root).and_then(|root| root.parent);
+            parent.is_some_and(|parent| self.roles.role(parent) == Some(Role::Client))
+        };
+        is_ownerless(table, tree)
+            || breadth == Breadth::Everything
+            || below_client()
+            || self.below_wrapper(table, tree)
+    }
+
+    /// Whether only one unknown process, without another child, stands between a client and the tree's root.
+    fn below_wrapper(&self, table: &ProcessTable, tree: &Tree) -> bool {
+        remember::unknown_wrapper(table, &self.roles, tree).is_some()
+    }
+
+    /// Trees of which it must be known who else holds a part of them: searching for that costs more than all the rest.
+    fn is_searched(&self, table: &ProcessTable, tree: &Tree, breadth: Breadth) -> bool {
+        is_ownerless(table, tree) || breadth == Breadth::Everything || self.policy.live.reaps()
+    }
+
+    /// Clients below an adopter. Most run so by design; one with a hung-up stdin is an agent whose driver is gone.
+    fn left_clients(&self, table: &ProcessTable, adopters: &Adopters) -> Vec<Pid> {
+        (table.iter().map(Process::pid))
+            .filter(|pid| self.roles.role(*pid) == Some(Role::Client))
+            .filter(|pid| adopters.adopter_of(table, *pid).is_some())
+            .collect()
     }
 
     /// Servers, and the processes above them up to the adopter.
@@ -211,7 +289,9 @@ impl<H: Host> Reader<'_, H> {
                 Some(pid) => adopters.is_adopter(*pid),
                 None => is_parentless(table, chain.last().copied().unwrap_or(process.pid())),
             };
-            if inherited || breadth == Breadth::Everything {
+            let below_client =
+                above.get(chain.len()).is_some_and(|pid| self.roles.role(*pid) == Some(Role::Client));
+            if inherited || below_client || breadth == Breadth::Everything {
                 likely.push(process.pid());
                 likely.extend(chain);
             }
@@ -233,14 +313,14 @@ impl<H: Host> Reader<'_, H> {
     }
 
     /// Searching everybody's descriptors costs more than the rest of the look, so it is done only where somebody holds the
-    /// lifeline of an orphan, or when everything was asked for.
+    /// lifeline of a tree that may be reaped, or when everything was asked for.
     fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree], breadth: Breadth) {
         let open = |table: &ProcessTable, (pid, stream): &(Pid, Stream)| {
             table
                 .get(*pid)
                 .is_some_and(|process| *process.far_end(*stream) == Fact::Known(FarEnd::Open(None)))
         };
-        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| wanted(table, tree, breadth)))
+        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| self.is_searched(table, tree, breadth)))
             .flat_map(Tree::ends)
             .filter(|end| open(table, end))
             .collect();
@@ -269,9 +349,9 @@ impl<H: Host> Reader<'_, H> {
     }
 }
 
-/// Trees without a visible owner; the others only when everything was asked for.
-fn wanted(table: &ProcessTable, tree: &Tree, breadth: Breadth) -> bool {
-    tree.adopter.is_some() || is_parentless(table, tree.root) || breadth == Breadth::Everything
+/// Whether a tree has no owner that could be seen.
+fn is_ownerless(table: &ProcessTable, tree: &Tree) -> bool {
+    tree.adopter.is_some() || is_parentless(table, tree.root)
 }
 
 /// Whether a process has a parent that the look did not show. Nobody knows then who owns it.

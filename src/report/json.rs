@@ -101,7 +101,7 @@ fn tree(view: View<'_>, judgement: &Judgement) -> Value {
         "reasons": reasons,
         "server": sentence(&tree.name),
         "client": judgement.client.as_ref().map(|client| {
-            json!({ "name": sentence(&client.name), "pid": client.pid, "alive": true })
+            json!({ "name": sentence(&client.name), "pid": client.pid, "alive": client.alive })
         }),
         "adopter": tree.adopter.map(|adopter| json!({ "kind": adopter.kind.word(), "pid": adopter.pid })),
         "lifeline": judgement.lifeline.word(),

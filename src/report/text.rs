@@ -97,7 +97,7 @@ pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String
 
 fn write_facts(out: &mut String, view: View<'_>, process: &Process) {
     let details = &process.details;
-    let stdio = |at: usize| match &details.stdio[at] {
+    let stdio = |at: usize| match &details.descriptors[at] {
         Fact::Known(Descriptor::Pipe(inode)) => format!("pipe {inode}"),
         Fact::Known(Descriptor::Socket(inode)) => format!("socket {inode}"),
         Fact::Known(other) => other.word().to_owned(),

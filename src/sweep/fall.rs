@@ -5,7 +5,7 @@ use crate::catalog::Role;
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
 use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
-use crate::process::{Fact, Pid, Process, ProcessTable, State};
+use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
 use crate::tree::{MemberRole, Roles, Tree};
 use std::collections::{BTreeMap, HashMap};
@@ -264,7 +264,8 @@ impl Falls {
     }
 
     fn conclude(mut self, now: Duration) -> Reaped {
-        let living: Vec<Pid> = self.escalation.living().map(|id| id.pid).collect();
+        let survivors: Vec<ProcessId> = self.escalation.living().copied().collect();
+        let living: Vec<Pid> = survivors.iter().map(|id| id.pid).collect();
         let outcome = self.outcome.unwrap_or_else(|| self.escalation.abandon("interrupted", now));
         let ended = self.memory.iter().filter(|(pid, _)| !living.contains(pid));
         let mut freed = Freed::default();
@@ -272,6 +273,6 @@ impl Falls {
             freed.rss += memory.rss;
             freed.swap += memory.swap;
         }
-        Reaped { judgement: self.judgement, outcome: Outcome::Ended(outcome), freed }
+        Reaped { judgement: self.judgement, outcome: Outcome::Ended(outcome), freed, survivors }
     }
 }

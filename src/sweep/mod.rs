@@ -6,12 +6,13 @@ use crate::host::{Host, HostError, Pin};
 use crate::judge::{Judgement, Verdict};
 use crate::look::{Breadth, Judging, Look, look};
 use crate::memory::Memory;
-use crate::process::Pid;
+use crate::process::{Pid, ProcessId};
 use crate::reap::{self, Ending, Timing};
 use crate::tree::Tree;
 use fall::Fall;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// What came of one tree.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub struct Reaped {
     pub outcome: Outcome,
     /// Bytes of memory and swap that its processes had and that ended with them.
     pub freed: Freed,
+    /// Processes that live on.
+    pub survivors: Vec<ProcessId>,
 }
 
 /// Memory given back, in bytes.
@@ -173,8 +176,17 @@ fn recheck(old: &Judgement, first: &Look, fresh: &Look) -> Result<Judgement, Str
 }
 
 impl Reaped {
+    /// What to remember of it: that its command was taken down, and who could not be.
+    pub fn remember(&self, memory: &mut Memory, now: Duration) {
+        let Outcome::Ended(ended) = &self.outcome else { return };
+        memory.reaped(self.judgement.command, now, self.judgement.returns);
+        if ended.ending == Ending::Survived {
+            memory.survived(self.survivors.iter().copied());
+        }
+    }
+
     fn without_signal(judgement: Judgement, outcome: Outcome) -> Reaped {
-        Reaped { judgement, outcome, freed: Freed::default() }
+        Reaped { judgement, outcome, freed: Freed::default(), survivors: Vec::new() }
     }
 }
 

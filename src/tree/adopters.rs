@@ -3,8 +3,9 @@
 use super::Roles;
 use crate::catalog::Role;
 use crate::invocation::base_name;
+use crate::memory::{Kin, Memory};
 use crate::process::{Pid, Process, ProcessTable};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// How a process came to inherit orphans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +18,8 @@ pub enum AdopterKind {
     Wsl,
     /// Named in the configuration.
     Configured,
+    /// Another process that was seen to inherit: a parent changes only when it ends.
+    Subreaper,
     /// PID 1 of a container that is no init: a gateway, a client, `sleep infinity`. Its children may be its own.
     ContainerInit,
 }
@@ -29,13 +32,14 @@ impl AdopterKind {
             AdopterKind::UserManager => "user-manager",
             AdopterKind::Wsl => "wsl",
             AdopterKind::Configured => "configured",
+            AdopterKind::Subreaper => "subreaper",
             AdopterKind::ContainerInit => "container-init",
         }
     }
 
     /// Whether a parent of this kind may just as well have started the process itself.
     pub fn is_weak(self) -> bool {
-        self == AdopterKind::ContainerInit
+        matches!(self, AdopterKind::ContainerInit | AdopterKind::Subreaper)
     }
 }
 
@@ -50,7 +54,11 @@ pub struct Adopter {
 
 /// All adopters of a table.
 #[derive(Debug, Default)]
-pub struct Adopters(HashMap<Pid, AdopterKind>);
+pub struct Adopters {
+    kinds: HashMap<Pid, AdopterKind>,
+    /// Processes that have another parent than when they were first seen.
+    adopted: HashSet<Pid>,
+}
 
 /// Programs that are made to be PID 1.
 const INITS: [&str; 19] = [
@@ -76,35 +84,49 @@ const INITS: [&str; 19] = [
 ];
 
 impl Adopters {
-    /// Finds the adopters among the processes whose command line was read.
-    pub fn of(table: &ProcessTable, roles: &Roles) -> Adopters {
+    /// Finds the adopters among the processes whose command line was read, and those whom earlier looks prove.
+    pub fn of(table: &ProcessTable, roles: &Roles, memory: &Memory) -> Adopters {
         let mut found = Adopters::default();
         for process in table.iter() {
             if let Some(kind) = found.kind_of(table, roles, process) {
-                found.0.insert(process.pid(), kind);
+                found.kinds.insert(process.pid(), kind);
             }
         }
+        let moved = |kin: &&Kin| {
+            table.get(kin.id.pid).is_some_and(|now| now.id.same(&kin.id) && now.parent != kin.parent)
+        };
+        found.adopted = memory.all_kin().filter(moved).map(|kin| kin.id.pid).collect();
         found
+    }
+
+    /// Whether this process was seen with another parent before, so that the present one has adopted it.
+    pub fn was_adopted(&self, pid: Pid) -> bool {
+        self.adopted.contains(&pid)
     }
 
     /// Whether a process inherits orphans of anybody.
     pub fn is_adopter(&self, pid: Pid) -> bool {
-        self.0.contains_key(&pid)
+        self.kinds.contains_key(&pid)
     }
 
     /// All of them, in no order.
     pub fn pids(&self) -> impl Iterator<Item = Pid> {
-        self.0.keys().copied()
+        self.kinds.keys().copied()
     }
 
     /// The adopter that is the parent of this process, if its parent is one that can have inherited it.
     pub fn adopter_of(&self, table: &ProcessTable, pid: Pid) -> Option<Adopter> {
         let process = table.get(pid)?;
         let parent = table.parent(process)?;
-        let kind = *self.0.get(&parent.pid())?;
+        let Some(kind) = self.kinds.get(&parent.pid()).copied() else {
+            let adopter = Adopter { kind: AdopterKind::Subreaper, pid: parent.pid() };
+            return self.was_adopted(pid).then_some(adopter);
+        };
         let user = |process: &Process| process.details.users.known().map(|users| users.real);
         let fits = match kind {
-            AdopterKind::Init | AdopterKind::ContainerInit | AdopterKind::Wsl => true,
+            AdopterKind::Init | AdopterKind::ContainerInit | AdopterKind::Wsl | AdopterKind::Subreaper => {
+                true
+            }
             // A user's manager inherits only what that user started.
             AdopterKind::UserManager => user(parent).is_some() && user(parent) == user(process),
             AdopterKind::Configured => user(parent).is_some_and(|uid| uid == 0 || Some(uid) == user(process)),
@@ -131,7 +153,7 @@ impl Adopters {
         if table.observer.wsl && is_wsl_init(program) {
             let of_root = process.details.users.known().is_some_and(|users| users.real == 0);
             let below = child_of_init
-                || process.parent.is_some_and(|parent| self.0.get(&parent) == Some(&AdopterKind::Wsl));
+                || process.parent.is_some_and(|parent| self.kinds.get(&parent) == Some(&AdopterKind::Wsl));
             if of_root && below {
                 return Some(AdopterKind::Wsl);
             }

@@ -3,7 +3,7 @@
 use crate::invocation::base_name;
 
 /// Options that only automation gives to a browser.
-const MARKS: [&str; 9] = [
+const MARKS: [&str; 10] = [
     "--remote-debugging-pipe",
     "--remote-debugging-port",
     "--enable-automation",
@@ -13,6 +13,7 @@ const MARKS: [&str; 9] = [
     "-marionette",
     "-juggler-pipe",
     "-juggler",
+    "--inspector-pipe",
 ];
 
 /// Directories that automation tools keep their profiles and browsers in.
@@ -53,6 +54,32 @@ pub fn is_headless(arguments: &[String]) -> bool {
 pub fn listens_for_debuggers(arguments: &[String]) -> bool {
     words(arguments)
         .any(|word| word == "--remote-debugging-port" || word.starts_with("--remote-debugging-port="))
+}
+
+/// Whether it is told what to do over a pipe: descriptors 3 and 4.
+pub fn has_debugging_pipe(arguments: &[String]) -> bool {
+    words(arguments)
+        .any(|word| ["--remote-debugging-pipe", "-juggler-pipe", "--inspector-pipe"].contains(&word))
+}
+
+/// Whether it is a helper process of a browser: a renderer, a GPU process, the crash handler.
+pub fn is_browser_helper(arguments: &[String]) -> bool {
+    let program = arguments.first().map_or("", |program| program.split(" --").next().unwrap_or(program));
+    let name = base_name(program);
+    name.contains("crashpad_handler")
+        || name.contains(" Helper")
+        || words(arguments).any(|word| word.starts_with("--type=") || word == "-contentproc")
+}
+
+/// The directory that a browser keeps its profile in; its crash handler names a directory below it.
+pub(super) fn profile(arguments: &[String]) -> Option<&str> {
+    let own = |word: &&str| word.starts_with("--user-data-dir=");
+    if let Some(word) = words(arguments).find(own) {
+        return word.strip_prefix("--user-data-dir=").filter(|path| !path.is_empty());
+    }
+    // `--database=DIR/Crash Reports`: the blank ends the word.
+    let database = words(arguments).find_map(|word| word.strip_prefix("--database="))?;
+    database.strip_suffix("/Crash").or_else(|| database.strip_suffix("/Crashpad"))
 }
 
 fn is_made_for_automation(arguments: &[String]) -> bool {

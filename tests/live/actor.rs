@@ -4,8 +4,9 @@
 
 use rustix::process::{Signal, WaitOptions, wait};
 use serde::{Deserialize, Serialize};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::{UnixDatagram, UnixStream};
+use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -24,6 +25,9 @@ struct Actor {
     /// Words; see `act`.
     #[serde(default)]
     does: Vec<String>,
+    /// A real program to run under that command line, instead of this one.
+    #[serde(default)]
+    program: Option<String>,
     /// More environment.
     #[serde(default)]
     env: Vec<(String, String)>,
@@ -64,12 +68,11 @@ async fn act(actor: Actor) {
     if does("setsid") {
         let _ = rustix::process::setsid();
     }
-    let _listeners = (
-        does("listen-tcp").then(|| std::net::TcpListener::bind("127.0.0.1:0").expect("a port")),
-        does("listen-unix").then(|| std::os::unix::net::UnixListener::bind(socket_path()).expect("a socket")),
-    );
+    let _listening: Vec<Listening> = actor.does.iter().filter_map(|word| listen(&actor, word)).collect();
+    let _visits: Vec<Visit> = actor.does.iter().filter_map(|word| visit(word)).collect();
     let mut terminate = (does("ignore-term") || actor.heir.is_some())
         .then(|| signal(SignalKind::terminate()).expect("a signal"));
+    let mut usr2 = signal(SignalKind::user_defined2()).expect("a signal");
     let mut usr1 = signal(SignalKind::user_defined1()).expect("a signal");
     // What a parent holds open: the far ends of its children's stdio, for as long as it lives.
     let mut held = Vec::new();
@@ -118,6 +121,18 @@ async fn act(actor: Actor) {
                     panic!("exec: {error}");
                 }
             }
+            _ = usr2.recv() => {
+                if does("write-on-usr2") {
+                    let path = report_path(&format!("{}.written", actor.name));
+                    let mut file = std::fs::File::create(path).expect("a file");
+                    std::io::Write::write_all(&mut file, &[1; 65536]).expect("written");
+                    file.sync_all().expect("on disk");
+                }
+                if does("hang-up-on-usr2") {
+                    held.iter_mut().for_each(|started: &mut Started| started.far_ends.clear());
+                }
+                report(&format!("{}-usr2", actor.name));
+            }
             () = tokio::time::sleep(Duration::from_secs(600)) => return,
         }
     }
@@ -126,12 +141,22 @@ async fn act(actor: Actor) {
 /// A child and the far ends of its stdio.
 struct Started {
     _child: Child,
-    _far_ends: Vec<OwnedFd>,
+    far_ends: Vec<OwnedFd>,
 }
 
 fn command(actor: &Actor) -> Command {
-    let mut command = Command::new("/proc/self/exe");
-    command.arg0(&actor.argv[0]).args(&actor.argv[1..]);
+    let program = actor.program.as_deref().unwrap_or("/proc/self/exe");
+    let mut command = Command::new(program);
+    if actor.stdio == "debug" {
+        // What it is connected by becomes descriptors 3 and 4, as browsers have it.
+        command = Command::new("bash");
+        let script = r#"exec 3<&0 4>&1 </dev/null >/dev/null; exec -a "$1" "$0" "${@:2}""#;
+        command.arg("-c").arg(script).arg(std::env::current_exe().expect("its own path"));
+    } else {
+        command.arg0(&actor.argv[0]);
+    }
+    let skipped = usize::from(actor.stdio != "debug");
+    command.args(&actor.argv[skipped..]);
     command.env("ACTOR", serde_json::to_string(actor).expect("writable"));
     let own_pid = std::process::id().to_string();
     command.envs(actor.env.iter().map(|(name, value)| (name, value.replace("$PID", &own_pid))));
@@ -151,11 +176,16 @@ fn start(actor: &Actor) -> Started {
             command.stdin(reader).stdout(out_writer);
             far_ends.extend([OwnedFd::from(writer), OwnedFd::from(out_reader)]);
         }
-        "socket" => {
+        "socket" | "debug" => {
             let (ours, theirs) = UnixStream::pair().expect("a socket pair");
             let (our_out, their_out) = UnixStream::pair().expect("a socket pair");
             command.stdin(OwnedFd::from(theirs)).stdout(OwnedFd::from(their_out));
             far_ends.extend([OwnedFd::from(ours), OwnedFd::from(our_out)]);
+        }
+        "file" => {
+            let script = report_path(&format!("{}.stdin", actor.name));
+            std::fs::write(&script, "").expect("a file");
+            command.stdin(std::fs::File::open(script).expect("a file")).stdout(Stdio::null());
         }
         "null" => {
             command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -175,11 +205,80 @@ fn start(actor: &Actor) -> Started {
             rustix::io::fcntl_setfd(end, rustix::io::FdFlags::empty()).expect("a flag");
         }
     }
-    Started { _child: child, _far_ends: far_ends }
+    Started { _child: child, far_ends }
 }
 
-fn socket_path() -> String {
-    format!("{}.{}.listener", std::env::var("ACTOR_REPORT").expect("a test"), std::process::id())
+/// A listener of one kind.
+enum Listening {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// The other end of a connection.
+enum Visit {
+    Tcp { _stream: TcpStream },
+    Unix { _stream: UnixStream },
+}
+
+/// `listen-tcp`, `listen-tcp6`, `listen-unix`: where it listens stands in a file of its name, for `visit:NAME`. With
+/// `accept` connections are taken, otherwise they wait.
+fn listen(actor: &Actor, word: &str) -> Option<Listening> {
+    let address = report_path(&format!("{}.address", actor.name));
+    let accepts = actor.does.iter().any(|word| word == "accept");
+    let listening = match word {
+        "listen-tcp" => Listening::Tcp(TcpListener::bind("127.0.0.1:0").expect("a port")),
+        "listen-tcp6" => Listening::Tcp(TcpListener::bind("[::]:0").expect("a port")),
+        "listen-unix" => {
+            let path = report_path(&format!("{}.listener", actor.name));
+            Listening::Unix(UnixListener::bind(path).expect("a socket"))
+        }
+        _ => return None,
+    };
+    let written = match &listening {
+        Listening::Tcp(listener) => format!("tcp {}", listener.local_addr().expect("an address").port()),
+        Listening::Unix(_) => "unix".to_owned(),
+    };
+    std::fs::write(address, written).expect("a file");
+    if accepts {
+        match &listening {
+            Listening::Tcp(listener) => {
+                let listener = listener.try_clone().expect("a copy");
+                std::thread::spawn(move || keep(listener.incoming()));
+            }
+            Listening::Unix(listener) => {
+                let listener = listener.try_clone().expect("a copy");
+                std::thread::spawn(move || keep(listener.incoming()));
+            }
+        }
+    }
+    Some(listening)
+}
+
+fn keep<T>(connections: impl Iterator<Item = T>) {
+    let mut taken = Vec::new();
+    for connection in connections {
+        taken.push(connection);
+    }
+}
+
+/// `visit:NAME`: connects to where that actor listens.
+fn visit(word: &str) -> Option<Visit> {
+    let name = word.strip_prefix("visit:")?;
+    let address = std::fs::read_to_string(report_path(&format!("{name}.address"))).expect("it listens");
+    Some(match address.split_once(' ') {
+        Some((_, port)) => {
+            let port: u16 = port.parse().expect("a port");
+            Visit::Tcp { _stream: TcpStream::connect(("127.0.0.1", port)).expect("connected") }
+        }
+        None => Visit::Unix {
+            _stream: UnixStream::connect(report_path(&format!("{name}.listener"))).expect("connected"),
+        },
+    })
+}
+
+/// A path beside the test's socket.
+fn report_path(suffix: &str) -> String {
+    format!("{}.{suffix}", std::env::var("ACTOR_REPORT").expect("a test"))
 }
 
 /// Tells the test who is ready: `NAME PID`.

@@ -1,7 +1,10 @@
 //! Real processes: trees that are orphaned for real, and bystanders of the same name that must live.
 
 mod adopters;
+mod browsers;
 mod command_line;
+mod evidence;
+mod lineage;
 mod proof;
 mod races;
 mod reaping;

@@ -56,6 +56,9 @@ impl Host for Meddled<'_> {
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_users(table, pids);
     }
+    fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.linux.read_shares(table, pids);
+    }
     fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_listeners(table, pids);
     }
@@ -87,6 +90,7 @@ fn settings() -> Settings {
     let set = [
         "orphan.min_age=0s",
         "orphan.confirm=0s",
+        "spare.active_window=0s",
         "reap.settle=100ms",
         "reap.grace=500ms",
         "reap.browser_grace=500ms",
@@ -109,7 +113,7 @@ fn sweep_while(before_look: usize, after_pin: usize, event: impl FnOnce()) -> Ve
     let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
     let first = look(&host, judging, &memory, Breadth::Orphans).expect("a look");
     assert_eq!(first.plan.to_reap().count(), 1, "one orphan is on stage");
-    let memory = first.remember(&memory);
+    let memory = first.remember(&memory, &settings.catalog);
     let rules = Rules { judging, timing: settings.timing };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reaped =

@@ -272,7 +272,6 @@ fn what_only_looks_like_a_server_is_never_touched() {
             "tail -f mcp.log",
             "grep -r mcp-server .",
             "git clone https://example.org/mcp-server",
-            "claude --resume",
             "node /x/pyright-langserver.js --stdio",
             "tmux",
         ];

@@ -85,6 +85,12 @@ impl Actor {
         self
     }
 
+    /// Runs a real program. It does not say when it is ready.
+    pub fn program(mut self, path: &str) -> Actor {
+        self.0["program"] = path.into();
+        self
+    }
+
     pub fn user(mut self, uid: u32) -> Actor {
         self.0["uid"] = uid.into();
         self
@@ -108,7 +114,8 @@ impl Actor {
     }
 
     fn names(value: &Value, names: &mut Vec<String>) {
-        names.extend(value["name"].as_str().map(str::to_owned));
+        let silent = value.get("program").is_some();
+        names.extend(value["name"].as_str().filter(|_| !silent).map(str::to_owned));
         for child in value["children"].as_array().into_iter().flatten() {
             Actor::names(child, names);
         }
@@ -158,6 +165,7 @@ impl Stage {
         let options = [
             "orphan.min_age=0s",
             "orphan.confirm=0s",
+            "spare.active_window=0s",
             "reap.settle=200ms",
             "reap.grace=1s",
             "reap.browser_grace=2s",
@@ -196,8 +204,17 @@ impl Stage {
         let length = self.reports.recv(&mut buffer).expect("an actor reports in time");
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
         let (name, pid) = text.rsplit_once(' ').expect("NAME PID");
-        self.pids.insert(name.to_owned(), pid.parse().expect("a pid"));
-        name.to_owned()
+        // Copies of one actor have one name; the second to be heard of gets a number.
+        let name = if self.pids.get(name).is_some_and(|pid| lives(*pid))
+            && !name.ends_with("-usr2")
+            && !name.contains(' ')
+        {
+            format!("{name}#2")
+        } else {
+            name.to_owned()
+        };
+        self.pids.insert(name.clone(), pid.parse().expect("a pid"));
+        name
     }
 
     pub fn pid(&self, name: &str) -> i32 {

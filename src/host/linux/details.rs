@@ -1,9 +1,10 @@
 //! What is read of candidates: pinned by a directory handle, read, and verified to be of the same process.
 
+use super::environment;
 use super::files::{Place, Read, fact_of, is_missing};
 use super::pin::unique_number;
 use super::stat::Stat;
-use crate::process::{Descriptor, Details, Fact, Marks, Memory, Pid, Process, Users};
+use crate::process::{DESCRIPTORS, Descriptor, Details, Fact, Memory, Moved, Pid, Process, Users};
 use procfs::FromRead;
 use procfs::process::Status;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, readlinkat, statat};
@@ -11,8 +12,6 @@ use std::os::fd::OwnedFd;
 
 /// A command line is read up to this length; patterns look at its beginning.
 pub(super) const LONGEST_COMMAND: usize = 64 * 1024;
-/// The kernel allows 2 MiB of arguments and environment together by default; more than this counts as unreadable.
-const LONGEST_ENVIRONMENT: usize = 4 * 1024 * 1024;
 
 /// The command line of a process, by number.
 pub(super) fn command(proc: Place<'_>, pid: Pid, buffer: &mut [u8]) -> Fact<Vec<String>> {
@@ -64,22 +63,25 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
     }
     let status = status(place, "status");
     let (users, memory) = match &status {
-        Fact::Known(known) => (users_of(known), Fact::Known(memory(place, known))),
+        Fact::Known(known) => (users_of(known), Fact::Known(memory(known))),
         other => (hidden_as(other), hidden_as(other)),
     };
     let tracer = match &status {
         Fact::Known(known) => Pid::new(known.tracerpid).map_or(Fact::Absent, Fact::Known),
         other => hidden_as(other),
     };
+    let (marks, environment) = environment::read(place);
     let details = Details {
         users,
         pid_namespace: place.inode_fact("ns/pid"),
         net_namespace: place.inode_fact("ns/net"),
-        stdio: [0, 1, 2].map(|number| descriptor(place, number)),
-        far_ends: [Fact::Unread, Fact::Unread],
+        descriptors: [0, 1, 2, 3, 4].map(|number| descriptor(place, number)),
+        far_ends: Default::default(),
         listeners: Fact::Unread,
+        moved: moved(place),
         tracer,
-        marks: marks(place),
+        environment,
+        marks,
         cgroup: cgroup(place),
         memory,
     };
@@ -103,9 +105,11 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         users: hidden(gone),
         pid_namespace: hidden(gone),
         net_namespace: hidden(gone),
-        stdio: [hidden(gone), hidden(gone), hidden(gone)],
-        far_ends: [hidden(gone), hidden(gone)],
+        descriptors: [(); DESCRIPTORS].map(|()| hidden(gone)),
+        far_ends: [(); DESCRIPTORS].map(|()| hidden(gone)),
         listeners: hidden(gone),
+        moved: hidden(gone),
+        environment: hidden(gone),
         tracer: hidden(gone),
         marks: hidden(gone),
         cgroup: hidden(gone),
@@ -134,17 +138,22 @@ fn status(place: Place<'_>, path: &str) -> Fact<Status> {
     }
 }
 
-/// Bytes from `status`, and the proportional set where the kernel lets us see it.
-fn memory(place: Place<'_>, status: &Status) -> Memory {
-    let pss = place.text("smaps_rollup").and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("Pss:"))?;
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
+/// Bytes from `status`.
+fn memory(status: &Status) -> Memory {
     Memory {
         rss: status.vmrss.unwrap_or_default() * 1024,
-        pss: pss.map(|kib| kib * 1024),
+        pss: None,
         swap: status.vmswap.unwrap_or_default() * 1024,
     }
+}
+
+/// The proportional set, where the kernel lets us see it.
+pub(super) fn read_share(proc: Place<'_>, process: &mut Process) {
+    let Fact::Known(memory) = &mut process.details.memory else { return };
+    memory.pss = proc.text(&format!("{}/smaps_rollup", process.id.pid)).and_then(|text| {
+        let line = text.lines().find(|line| line.starts_with("Pss:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    });
 }
 
 fn descriptor(place: Place<'_>, number: u8) -> Fact<Descriptor> {
@@ -177,35 +186,22 @@ fn descriptor(place: Place<'_>, number: u8) -> Fact<Descriptor> {
     })
 }
 
-/// Only the words that mean something here leave this function; an environment is full of secrets.
-fn marks(place: Place<'_>) -> Fact<Marks> {
-    let mut buffer = vec![0_u8; 64 * 1024];
-    loop {
-        let size = buffer.len();
-        match place.read("environ", &mut buffer) {
-            Read::Denied | Read::Short(_) => return Fact::Denied,
-            Read::Missing => return Fact::Gone,
-            Read::Text(text) if text.len() < size => return marks_in(text),
-            Read::Text(_) if size >= LONGEST_ENVIRONMENT => return Fact::Denied,
-            Read::Text(_) => {}
-        }
-        buffer.resize(size * 8, 0);
-    }
-}
-
-/// A process that sets its title may have written over its environment. What does not begin like one tells nothing.
-fn marks_in(environment: &[u8]) -> Fact<Marks> {
-    let first = environment.split(|byte| *byte == 0).next().unwrap_or_default();
-    if !environment.is_empty() && !first.contains(&b'=') {
-        return Fact::Denied;
-    }
-    let value = |name: &str| {
-        environment.split(|byte| *byte == 0).find_map(|entry| {
-            let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
-            Some(String::from_utf8_lossy(value).into_owned())
-        })
+/// What the kernel counts only for those who may trace the process.
+fn moved(place: Place<'_>) -> Fact<Moved> {
+    let mut buffer = [0_u8; 1024];
+    let text = match place.read("io", &mut buffer) {
+        Read::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        Read::Denied | Read::Short(_) => return Fact::Denied,
+        Read::Missing => return Fact::Gone,
     };
-    Fact::Known(Marks { orphand: value("ORPHAND"), systemd_exec_pid: value("SYSTEMD_EXEC_PID") })
+    let count = |name: &str| -> Option<u64> {
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")?.trim().parse().ok())
+    };
+    let sum = |one: &str, other: &str| Some(count(one)?.saturating_add(count(other)?));
+    match (sum("read_bytes", "write_bytes"), sum("rchar", "wchar")) {
+        (Some(disk), Some(calls)) => Fact::Known(Moved { disk, calls }),
+        _ => Fact::Denied,
+    }
 }
 
 /// The unified hierarchy's path, or the service manager's own on older machines.
@@ -244,19 +240,5 @@ mod tests {
         assert_eq!(arguments(b"node\0\0server.js\0"), ["node", "", "server.js"]);
         assert!(arguments(b"").is_empty());
         assert!(arguments(b"\0\0\0").is_empty());
-    }
-
-    #[test]
-    fn only_marks_leave_the_environment() {
-        let marks = marks_in(b"API_TOKEN=hunter2\0ORPHAND=keep\0XORPHAND=no\0SYSTEMD_EXEC_PID=7\0");
-        let expected = Marks { orphand: Some("keep".into()), systemd_exec_pid: Some("7".into()) };
-        assert_eq!(marks, Fact::Known(expected));
-    }
-
-    #[test]
-    fn an_environment_that_was_written_over_tells_nothing() {
-        assert_eq!(marks_in(b""), Fact::Known(Marks::default()));
-        assert_eq!(marks_in(b"\0\0\0\0"), Fact::Denied);
-        assert_eq!(marks_in(b"server: idle\0\0ORPHAND=keep\0"), Fact::Denied);
     }
 }

@@ -1,4 +1,4 @@
-//! The far ends of a process's stdin and stdout: whether anybody holds them.
+//! The far ends of a process's streams: whether anybody holds them.
 
 use super::details::directory;
 use super::files::{Place, is_missing};
@@ -28,10 +28,12 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
 /// POLLERR when nobody reads. Opening one for a moment disturbs nobody; nothing is read or written.
 fn pipe(proc: Place<'_>, pid: Pid, stream: Stream, inode: u64) -> Fact<FarEnd> {
     let Some(directory) = directory(proc, pid) else { return Fact::Gone };
-    let (path, access, events, gone) = match stream {
-        Stream::Stdin => ("fd/0", OFlags::RDONLY, PollFlags::IN, PollFlags::HUP),
-        Stream::Stdout => ("fd/1", OFlags::WRONLY, PollFlags::OUT, PollFlags::ERR),
+    let (access, events, gone) = if stream.is_read() {
+        (OFlags::RDONLY, PollFlags::IN, PollFlags::HUP)
+    } else {
+        (OFlags::WRONLY, PollFlags::OUT, PollFlags::ERR)
     };
+    let path = format!("fd/{}", stream as usize);
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match openat(&directory, path, flags, Mode::empty()) {
         Ok(file) => file,

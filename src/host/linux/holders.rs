@@ -43,7 +43,7 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
         }
         let far_side = match process.descriptor(*stream).known() {
             Some(Descriptor::Pipe(inode)) => {
-                let open_for = if *stream == Stream::Stdin { Mode::WUSR } else { Mode::RUSR };
+                let open_for = if stream.is_read() { Mode::WUSR } else { Mode::RUSR };
                 Wanted { link: format!("pipe:[{inode}]"), open_for: Some(open_for) }
             }
             Some(Descriptor::Socket(inode)) => match sockets.get(inode).filter(|socket| socket.peer != 0) {
@@ -63,16 +63,53 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
         everyone.len(),
         found.unsearched
     );
-    let owners: Vec<Option<u32>> = found.unsearched.iter().map(|pid| real_user(proc, *pid)).collect();
+    let owners = owners(proc, &found.unsearched);
     for ((pid, stream), wanted) in &wanted {
         let Some(process) = table.get_mut(*pid) else { continue };
         let user = process.details.users.known().map(|users| users.real);
         // Evidence only when no process that could belong to the same user stayed unsearched.
-        let complete = user.is_some() && !owners.iter().any(|owner| owner.is_none() || *owner == user);
+        let complete = is_complete(&owners, user);
         let holders =
             Holders { pids: found.of(wanted).to_vec(), complete, unsearched: found.unsearched.clone() };
         process.details.far_ends[*stream as usize] = Fact::Known(FarEnd::Open(Some(holders)));
     }
+}
+
+/// Who holds sockets, and who could not be searched for them.
+pub(super) struct Search {
+    found: Found,
+}
+
+impl Search {
+    /// The processes that hold this socket.
+    pub(super) fn holders(&self, inode: u64) -> &[Pid] {
+        self.found.of(&Wanted { link: format!("socket:[{inode}]"), open_for: None })
+    }
+
+    /// Whether every process that could belong to this user was searched.
+    pub(super) fn is_complete_for(&self, proc: Place<'_>, user: Option<u32>) -> bool {
+        is_complete(&owners(proc, &self.found.unsearched), user)
+    }
+}
+
+/// Finds the processes that hold these sockets.
+pub(super) fn search_sockets(
+    proc: Place<'_>,
+    table: &ProcessTable,
+    inodes: &[u64],
+    everyone: &[Pid],
+) -> Search {
+    let wanted: Vec<Wanted> =
+        inodes.iter().map(|inode| Wanted { link: format!("socket:[{inode}]"), open_for: None }).collect();
+    Search { found: search_everyone(proc, table, wanted.iter(), everyone) }
+}
+
+fn owners(proc: Place<'_>, pids: &[Pid]) -> Vec<Option<u32>> {
+    pids.iter().map(|pid| real_user(proc, *pid)).collect()
+}
+
+fn is_complete(owners: &[Option<u32>], user: Option<u32>) -> bool {
+    user.is_some() && !owners.iter().any(|owner| owner.is_none() || *owner == user)
 }
 
 /// For each descriptor the processes that have it open themselves; `None` when somebody could not be searched.

@@ -1,54 +1,95 @@
-//! What a process listens on: its sockets, held against the listening ones of its network namespace.
+//! What a process listens on, and who is connected there.
 
 use super::files::{Place, is_missing};
-use super::sockets::unix_listeners;
-use crate::process::{Fact, Pid, ProcessTable};
-use procfs::FromReadSI;
-use procfs::net::{TcpNetEntries, TcpState};
+use super::holders::{Search, search_sockets};
+use super::sockets::{UnixListeners, unix_listeners};
+use super::tcp::{Tcp, Visitor};
+use crate::process::{Fact, Listener, Pid, ProcessTable, Visitors};
 use rustix::fs::{Dir, Mode, OFlags, openat, readlinkat};
-use std::collections::HashMap;
-use std::fs::File;
+use std::net::SocketAddr;
 
-/// Listening sockets by inode, in words.
-type Listening = HashMap<u64, String>;
+/// A listening socket with the other ends of its connections.
+struct Found {
+    pid: Pid,
+    address: String,
+    visitors: Vec<Visitor>,
+}
 
-/// Finds out what these processes listen on. TCP tables are read once for each network namespace.
-pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid]) {
-    let unix = unix_listeners().ok();
-    let mut tcp: HashMap<u64, Option<Listening>> = HashMap::new();
+/// Finds out what these processes listen on and who visits them. Sockets of other network namespaces cannot be seen from
+/// here, so what a process of one listens on stays unknown.
+pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid], everyone: &[Pid]) {
+    let own_namespace = table.observer.net_namespace;
+    let (tcp, unix) = (Tcp::read(proc), unix_listeners().ok());
+    let mut found: Vec<Found> = Vec::new();
     for pid in pids {
         let Some(process) = table.get_mut(*pid) else { continue };
-        let Some(namespace) = process.details.net_namespace.known().copied() else {
-            process.details.listeners = Fact::Denied;
-            continue;
-        };
-        let tcp = tcp.entry(namespace).or_insert_with(|| tcp_listeners(proc, *pid));
-        process.details.listeners = match (tcp, &unix, sockets_of(proc, *pid)) {
-            (Some(tcp), Some(unix), Fact::Known(sockets)) => {
-                let words = sockets.iter().filter_map(|inode| tcp.get(inode).or_else(|| unix.get(inode)));
-                Fact::Known(words.cloned().collect())
-            }
+        let here = own_namespace.is_some() && process.details.net_namespace.known().copied() == own_namespace;
+        process.details.listeners = match (&tcp, &unix, sockets_of(proc, *pid)) {
             (_, _, Fact::Gone) => Fact::Gone,
+            (Some(tcp), Some(unix), Fact::Known(sockets)) if here => {
+                let listens = |inode: u64| listener(tcp, unix, *pid, inode);
+                found.extend(sockets.into_iter().filter_map(listens));
+                Fact::Known(Vec::new())
+            }
             _ => Fact::Denied,
         };
     }
+    let wanted: Vec<u64> = (found.iter().flat_map(|listener| &listener.visitors))
+        .filter_map(|visitor| match visitor {
+            Visitor::Socket(inode) => Some(*inode),
+            Visitor::Elsewhere(_) => None,
+        })
+        .collect();
+    let search = (!wanted.is_empty()).then(|| search_sockets(proc, table, &wanted, everyone));
+    for Found { pid, address, visitors } in found {
+        let visitors = visitors_of(proc, table, pid, visitors, search.as_ref());
+        let known = table.get_mut(pid).map(|process| &mut process.details.listeners);
+        if let Some(Fact::Known(listeners)) = known {
+            listeners.push(Listener { address, visitors });
+        }
+    }
 }
 
-fn tcp_listeners(proc: Place<'_>, pid: Pid) -> Option<Listening> {
-    let mut found = Listening::new();
-    for family in ["tcp", "tcp6"] {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let file = match openat(proc.fd(), format!("{pid}/net/{family}"), flags, Mode::empty()) {
-            Ok(file) => file,
-            // A kernel without IPv6 has no such table.
-            Err(error) if is_missing(error) && family == "tcp6" => continue,
-            Err(_) => return None,
-        };
-        let entries = TcpNetEntries::from_read(File::from(file), procfs::current_system_info()).ok()?;
-        let listening = entries.0.into_iter().filter(|entry| entry.state == TcpState::Listen);
-        found.extend(listening.map(|entry| (entry.inode, format!("TCP {}", entry.local_address))));
+fn listener(tcp: &Tcp, unix: &UnixListeners, pid: Pid, inode: u64) -> Option<Found> {
+    if let Some(address) = tcp.listens(inode) {
+        let visitors = tcp.visitors(address);
+        return Some(Found { pid, address: format!("TCP {}", shown(address)), visitors });
     }
-    Some(found)
+    let name = unix.listens(inode)?;
+    let visitors = unix.visitors(inode).into_iter().map(Visitor::Socket).collect();
+    Some(Found { pid, address: format!("unix {name}"), visitors })
+}
+
+fn shown(address: SocketAddr) -> String {
+    if address.ip().is_unspecified() { format!("*:{}", address.port()) } else { address.to_string() }
+}
+
+fn visitors_of(
+    proc: Place<'_>,
+    table: &ProcessTable,
+    pid: Pid,
+    visitors: Vec<Visitor>,
+    search: Option<&Search>,
+) -> Visitors {
+    let user = table.get(pid).and_then(|process| process.details.users.known()).map(|users| users.real);
+    let mut known = Visitors { complete: true, ..Visitors::default() };
+    for visitor in visitors {
+        let holders = match (&visitor, search) {
+            (Visitor::Socket(inode), Some(search)) => search.holders(*inode),
+            _ => &[],
+        };
+        match visitor {
+            Visitor::Elsewhere(address) => known.elsewhere.push(address),
+            Visitor::Socket(_) if holders.is_empty() => {
+                known.elsewhere.push("a process that cannot be searched".to_owned());
+            }
+            Visitor::Socket(_) => known.pids.extend(holders),
+        }
+    }
+    known.pids.sort_unstable();
+    known.pids.dedup();
+    known.complete = search.is_none_or(|search| search.is_complete_for(proc, user));
+    known
 }
 
 /// Inodes of all sockets that a process has open.

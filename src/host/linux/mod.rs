@@ -1,6 +1,7 @@
 //! Linux: procfs for seeing, pidfd for holding and signalling, sock_diag for the far ends of sockets.
 
 mod details;
+mod environment;
 mod far_ends;
 mod files;
 mod holders;
@@ -8,6 +9,7 @@ mod listeners;
 mod pin;
 mod sockets;
 mod stat;
+mod tcp;
 
 pub use pin::PidFd;
 
@@ -166,6 +168,14 @@ impl Host for Linux {
         }
     }
 
+    fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        for pid in pids {
+            if let Some(process) = table.get_mut(*pid) {
+                details::read_share(self.place(), process);
+            }
+        }
+    }
+
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {
         for pid in pids {
             if let Some(process) = table.get_mut(*pid) {
@@ -175,7 +185,7 @@ impl Host for Linux {
     }
 
     fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        listeners::read(self.place(), table, pids);
+        listeners::read(self.place(), table, pids, &self.pids().unwrap_or_default());
     }
 
     fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {

@@ -38,18 +38,55 @@ pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
     Ok(found)
 }
 
-/// All listening unix sockets with their names, by inode.
-pub(super) fn unix_listeners() -> io::Result<HashMap<u64, String>> {
-    let mut found = HashMap::new();
-    dump(StateFlags::LISTEN, ShowFlags::NAME, |inode, nlas| {
-        let name = nlas.iter().find_map(|nla| match nla {
-            Nla::Name(UnixDiagName::Pathname(path)) => Some(path.to_string_lossy().into_owned()),
-            Nla::Name(UnixDiagName::Abstract(name)) => {
-                Some(format!("@{}", String::from_utf8_lossy(name).trim_matches('\0')))
+/// Listening unix sockets, and the connections to them.
+#[derive(Default)]
+pub(super) struct UnixListeners {
+    names: HashMap<u64, String>,
+    waiting: HashMap<u64, Vec<u32>>,
+    /// Far ends of the accepted connections: those have their listener's name.
+    accepted: HashMap<String, Vec<u32>>,
+}
+
+impl UnixListeners {
+    /// The name under which a socket listens, if it does.
+    pub(super) fn listens(&self, inode: u64) -> Option<&str> {
+        self.names.get(&inode).map(String::as_str)
+    }
+
+    /// Inodes of the sockets that are connected to this listener, or wait for being accepted.
+    pub(super) fn visitors(&self, listener: u64) -> Vec<u64> {
+        let accepted = self.names.get(&listener).and_then(|name| self.accepted.get(name));
+        let all = accepted.into_iter().chain(self.waiting.get(&listener)).flatten();
+        // 0 means that the other end is closed.
+        all.filter(|inode| **inode != 0).map(|inode| u64::from(*inode)).collect()
+    }
+}
+
+fn words(name: &UnixDiagName) -> String {
+    match name {
+        UnixDiagName::Pathname(path) => path.to_string_lossy().into_owned(),
+        UnixDiagName::Abstract(name) => format!("@{}", String::from_utf8_lossy(name).trim_matches('\0')),
+    }
+}
+
+/// All listening unix sockets of our network namespace.
+pub(super) fn unix_listeners() -> io::Result<UnixListeners> {
+    let mut found = UnixListeners::default();
+    dump(StateFlags::LISTEN, ShowFlags::NAME | ShowFlags::ICONS, |inode, nlas| {
+        for nla in nlas {
+            match nla {
+                Nla::Name(name) => _ = found.names.insert(inode, words(name)),
+                Nla::PendingConnections(peers) => _ = found.waiting.insert(inode, peers.clone()),
+                _ => {}
             }
-            _ => None,
-        });
-        found.insert(inode, format!("unix {}", name.unwrap_or_default()));
+        }
+    })?;
+    dump(StateFlags::ESTABLISHED, ShowFlags::NAME | ShowFlags::PEER, |_, nlas| {
+        let name = nlas.iter().find_map(|nla| if let Nla::Name(name) = nla { Some(name) } else { None });
+        let peer = nlas.iter().find_map(|nla| if let Nla::Peer(inode) = nla { Some(*inode) } else { None });
+        if let (Some(name), Some(peer)) = (name, peer) {
+            found.accepted.entry(words(name)).or_default().push(peer);
+        }
     })?;
     Ok(found)
 }

@@ -1,16 +1,19 @@
-//! Does anybody need it? Stdio, holders, work and browsers below it, and what could not be read.
+//! Does anybody need it? Stdio, holders, visitors, and what could not be read.
 
 use super::{Case, Holds, No, Says};
-use crate::invocation::base_name;
 use crate::judge::Verdict;
 use crate::judge::lifeline::{Lifeline, stdout_problem};
-use crate::process::Process;
-use crate::process::Stream;
-use crate::tree::{MemberRole, is_headless, listens_for_debuggers};
-use crate::words::duration;
-use std::time::Duration;
+use crate::process::{Fact, Process};
+use crate::tree::Head;
 
 pub(super) fn not_stdio(case: &Case<'_>) -> Says {
+    if case.tree.head == Head::Browser {
+        return No("a browser is told over its debugging pipe what to do, not over stdin".to_owned());
+    }
+    let watches = case.tree.head == Head::Helper && case.pattern.parent_pid_arg.is_some();
+    if watches && !matches!(case.root_line, Lifeline::NotStdio(_)) {
+        return No("it watches a process by number, not its stdin".to_owned());
+    }
     if case.pattern.own && !case.pattern.stdio {
         return No("its pattern says that it does not speak over stdin (stdio = false)".to_owned());
     }
@@ -44,8 +47,19 @@ pub(super) fn not_stdio(case: &Case<'_>) -> Says {
 
 pub(super) fn in_use(case: &Case<'_>) -> Says {
     if let Some(first) = case.users().first() {
-        let text = format!("{} still holds the far end of its stdin or stdout", case.describe(*first));
-        return Holds(Verdict::Spare, text);
+        let what = match case.tree.head {
+            Head::Browser => "still holds the other end of its debugging pipe",
+            Head::Helper if case.pattern.parent_pid_arg.is_some() => "is alive, and it watches that one",
+            _ => "still holds the far end of its stdin or stdout",
+        };
+        return Holds(Verdict::Spare, format!("{} {what}", case.describe(*first)));
+    }
+    let visits = case.visits();
+    if let Some((pid, place)) = visits.outsiders.first() {
+        return Holds(Verdict::Spare, format!("{} is connected to {place}", case.describe(*pid)));
+    }
+    if let Some((from, place)) = visits.elsewhere.first() {
+        return Holds(Verdict::Spare, format!("{from} is connected to {place}"));
     }
     let traced = case.members().find_map(|process| Some((process, *process.details.tracer.known()?)));
     if let Some((process, tracer)) = traced {
@@ -54,16 +68,29 @@ pub(super) fn in_use(case: &Case<'_>) -> Says {
             format!("{} is tracing process {}", case.describe(tracer), process.pid()),
         );
     }
-    No("no client, host or ancestor holds the far ends of its stdin and stdout".to_owned())
+    No("nobody who needs it holds the far ends of its stdin and stdout, or is connected to it".to_owned())
 }
 
-/// Who is connected is not looked at yet, so every listener is left to a person.
 pub(super) fn listening(case: &Case<'_>) -> Says {
-    let listener = case.without_browsers().find_map(|process| {
-        let address = process.details.listeners.known()?.first()?;
-        Some(format!("process {} listens on {address}; somebody may be connected", process.pid()))
-    });
-    listener.map_or_else(|| No("it listens on no socket".to_owned()), |text| Holds(Verdict::Report, text))
+    let visits = case.visits();
+    if let Some((pid, address, _)) = visits.open.iter().find(|(_, _, complete)| !complete) {
+        let text = format!(
+            "process {pid} listens on {address}, and not every process could be searched for who is connected"
+        );
+        return Holds(Verdict::Report, text);
+    }
+    match visits.open.first() {
+        Some((pid, address, _)) if case.pattern.listens => {
+            No(format!("process {pid} listens on {address}, as this server always does; nobody is connected"))
+        }
+        Some((pid, address, _)) => {
+            let text = format!(
+                "process {pid} listens on {address}; nobody is connected now, but somebody may connect (listens = true in its pattern says that this means nothing)"
+            );
+            Holds(Verdict::Report, text)
+        }
+        None => No("nothing in it listens on a socket for others".to_owned()),
+    }
 }
 
 pub(super) fn unreadable(case: &Case<'_>) -> Says {
@@ -86,9 +113,12 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         need(process, "tracer", process.details.tracer.is_hidden());
     }
     // Browsers shut themselves off; whom they belong to is known from above.
-    for process in case.without_browsers() {
+    let alone = (case.tree.head == Head::Browser).then_some(case.root);
+    for process in case.without_browsers().chain(alone) {
         need(process, "environment", process.details.marks.is_hidden());
         need(process, "sockets", process.details.listeners.is_hidden());
+        let traffic = !case.scene.policy.active_window.is_zero() && alone.is_none();
+        need(process, "disk traffic", traffic && process.details.moved.is_hidden());
         let undecided = case.scene.policy.spare.iter().any(|rule| rule.protects(process).is_none());
         need(process, "a fact for a rule", undecided);
     }
@@ -97,7 +127,13 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         let descriptor = process.descriptor(stream);
         let open = descriptor.known().is_some_and(|descriptor| descriptor.is_stdio());
         let hidden = descriptor.is_hidden() || (open && process.far_end(stream).is_hidden());
-        need(process, if stream == Stream::Stdin { "stdin" } else { "stdout" }, hidden);
+        need(process, stream.word(), hidden);
+    }
+    for pid in case.managers() {
+        let marks = case.scene.table.get(pid).map(|process| &process.details.marks);
+        if marks.is_none_or(Fact::is_hidden) {
+            missing.push(format!("environment of process {pid}, which adopted it"));
+        }
     }
     missing.dedup();
     if missing.is_empty() {
@@ -110,64 +146,4 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         missing.join(", ")
     );
     Holds(Verdict::Report, text)
-}
-
-/// A shell's training run below a terminal server is somebody's work, for ever. Until samples of disk and network tell
-/// more, processor time is the evidence, and for a few programs their name.
-pub(super) fn work(case: &Case<'_>) -> Says {
-    let working = |process: &&Process| {
-        case.may_work(process.pid()) && is_working(process, case.scene.table.age(process))
-    };
-    match case.members().find(working) {
-        Some(process) => {
-            let used = duration(process.cpu);
-            let life = duration(case.scene.table.age(process));
-            let text = format!(
-                "{} in it is no part of a server and has used {used} of processor time in {life}",
-                case.describe(process.pid())
-            );
-            Holds(Verdict::Report, text)
-        }
-        None => No("nothing in it works on something of its own".to_owned()),
-    }
-}
-
-/// Whoever used more than this works, if it is also more than one part in so many of his life: a worker that only waits
-/// uses that much in days.
-const WORK: Duration = Duration::from_secs(1);
-const IDLE: u32 = 500;
-/// Their work is done elsewhere.
-const WORKS_ELSEWHERE: [&str; 6] = ["ssh", "mosh-client", "rsync", "scp", "sftp", "kubectl"];
-
-fn is_working(process: &Process, age: Duration) -> bool {
-    let program = process.arguments().first().map_or("", |program| base_name(program));
-    let busy = process.cpu >= WORK && process.cpu.saturating_mul(IDLE) >= age;
-    busy || WORKS_ELSEWHERE.contains(&program)
-}
-
-pub(super) fn browser(case: &Case<'_>) -> Says {
-    let browsers: Vec<&Process> =
-        case.tree.members_of(MemberRole::Browser).filter_map(|pid| case.scene.table.get(pid)).collect();
-    let Some(first) = browsers.first() else { return No("no automation browser lives below it".to_owned()) };
-    let bound = case.scene.policy.browser_for;
-    let since = case
-        .sighting
-        .map_or(Duration::ZERO, |seen| case.scene.table.since_boot.saturating_sub(seen.first_seen));
-    let name = case.describe(first.pid());
-    if since < bound {
-        let text = format!(
-            "the browser {name} lives below it; spared for up to {} (spare.browser_for)",
-            duration(bound)
-        );
-        return Holds(Verdict::Spare, text);
-    }
-    if browsers.iter().any(|browser| listens_for_debuggers(browser.arguments())) {
-        let text = format!("the browser {name} below it has a debugging port that anybody may use");
-        return Holds(Verdict::Report, text);
-    }
-    if !is_headless(first.arguments()) {
-        let text = format!("the browser {name} below it has a window that somebody may look at");
-        return Holds(Verdict::Report, text);
-    }
-    No(format!("the headless browser {name} below it has been spared for {}", duration(since)))
 }

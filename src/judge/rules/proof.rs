@@ -3,8 +3,12 @@
 use super::{Case, Holds, No, Says};
 use crate::judge::lifeline::Lifeline;
 use crate::judge::{Verdict, WithoutProof};
-use crate::tree::{AdopterKind, is_named_beyond_doubt};
+use crate::tree::{AdopterKind, Head, is_named_beyond_doubt};
 use crate::words::duration;
+use std::time::Duration;
+
+/// Two samples are at least this far apart.
+pub const SAMPLE_APART: Duration = Duration::from_secs(1);
 
 pub(super) fn young(case: &Case<'_>) -> Says {
     let Some(wait) = case.wait() else {
@@ -21,6 +25,8 @@ pub(super) fn young(case: &Case<'_>) -> Says {
             duration(case.age()),
             duration(policy.min_age)
         )
+    } else if case.sighting.is_none() && policy.confirm.is_zero() {
+        "seen for the first time; a second look must tell whether it is active".to_owned()
     } else if case.sighting.is_none() {
         format!(
             "seen for the first time; a second look {} later must confirm it (orphan.confirm)",
@@ -30,6 +36,30 @@ pub(super) fn young(case: &Case<'_>) -> Says {
         format!("seen orphaned a moment ago; another look in {} decides", duration(wait))
     };
     Holds(Verdict::Wait, text)
+}
+
+pub(super) fn respawning(case: &Case<'_>) -> Says {
+    let (returns, most) = (case.returns(), case.scene.policy.respawns);
+    if returns <= most {
+        return No("it does not come back each time it is taken down".to_owned());
+    }
+    let text = format!(
+        "it has come back {returns} times right after it was taken down (limits.respawns = {most}): something restarts it, and that has to be stopped first"
+    );
+    Holds(Verdict::Report, text)
+}
+
+pub(super) fn unkillable(case: &Case<'_>) -> Says {
+    match case.members().find(|process| case.scene.memory.has_survived(&process.id)) {
+        Some(process) => {
+            let text = format!(
+                "process {} has survived SIGKILL: the kernel does not let it go, and trying again would not help",
+                process.pid()
+            );
+            Holds(Verdict::Report, text)
+        }
+        None => No("none of its processes has survived SIGKILL".to_owned()),
+    }
 }
 
 /// Decided over all trees together, after every tree has its verdict.
@@ -47,13 +77,30 @@ pub(super) fn hung_up(case: &Case<'_>) -> Says {
     if let Some(why) = case.says_nothing() {
         return No(why);
     }
-    if !is_named_beyond_doubt(case.pattern) {
+    if !case.tree.is_named_beyond_doubt(case.scene.catalog) {
         return No(format!(
             "nobody holds its stdin, but only the weak pattern \"{}\" names it",
             case.pattern.name
         ));
     }
-    Holds(Verdict::Reap, "its client is gone: nobody holds the other end of its stdin".to_owned())
+    Holds(Verdict::Reap, convicted(case))
+}
+
+/// Why nobody can need it, in the words of its kind.
+fn convicted(case: &Case<'_>) -> String {
+    let pipe = "nobody holds the other end of its stdin";
+    match case.tree.head {
+        Head::Browser => "its server is gone: nobody holds the other end of its debugging pipe".to_owned(),
+        Head::Helper if case.pattern.parent_pid_arg.is_some() => {
+            "the process that it watches has ended".to_owned()
+        }
+        Head::Helper => format!("its server is gone: {pipe}"),
+        Head::Kin => {
+            let client = case.tree.lineage.as_ref().map_or("its client", |kin| kin.client.name.as_str());
+            format!("it belonged to the server {} of {client}, which is gone: {pipe}", case.tree.name)
+        }
+        Head::Server | Head::Client => format!("its client is gone: {pipe}"),
+    }
 }
 
 pub(super) fn orphaned(case: &Case<'_>) -> Says {
@@ -78,12 +125,13 @@ pub(super) fn orphaned(case: &Case<'_>) -> Says {
     if policy.without_proof != WithoutProof::Reap {
         return No("nothing is reaped without proof (orphan.without_proof)".to_owned());
     }
-    let since = case.sighting.map(|seen| case.scene.table.since_boot.saturating_sub(seen.first_seen));
+    let since = case.seen_for();
     let long_enough = since.is_some_and(|since| since >= policy.without_proof_after);
     let unseen = lines.iter().any(|line| matches!(line, Lifeline::Unknown(_)))
         && lines.iter().all(|line| matches!(line, Lifeline::Unknown(_) | Lifeline::HungUp));
     let inherited = matches!(adopter.kind, AdopterKind::Init | AdopterKind::UserManager);
-    if !(long_enough && unseen && inherited && is_named_beyond_doubt(case.pattern)) {
+    let named = is_named_beyond_doubt(case.pattern) && case.tree.head == Head::Server;
+    if !(long_enough && unseen && inherited && named) {
         return No("the conditions of orphan.without_proof = \"reap\" are not met".to_owned());
     }
     let text = format!("orphaned for {}; you allow that without proof", duration(since.unwrap_or_default()));
@@ -111,7 +159,7 @@ pub(super) fn unproven(case: &Case<'_>) -> Says {
             return Holds(Verdict::Report, format!("looks orphaned, but there is no proof: {why}"));
         }
     }
-    if case.hung_up() && !is_named_beyond_doubt(case.pattern) {
+    if case.hung_up() && !case.tree.is_named_beyond_doubt(case.scene.catalog) {
         let text = format!(
             "nobody holds its stdin, but only the weak pattern \"{}\" names it; add a [[server]] pattern if it is one",
             case.pattern.name

@@ -3,8 +3,8 @@
 use super::{Case, Holds, No, Says};
 use crate::catalog::Role;
 use crate::judge::Verdict;
-use crate::process::Pid;
-use crate::tree::{AdopterKind, Member, MemberRole};
+use crate::process::{Fact, Pid, Process};
+use crate::tree::{AdopterKind, Head, Member, MemberRole};
 
 pub(super) fn owned(case: &Case<'_>) -> Says {
     if let Some(adopter) = case.tree.adopter {
@@ -13,9 +13,13 @@ pub(super) fn owned(case: &Case<'_>) -> Says {
             AdopterKind::UserManager => "the user's service manager",
             AdopterKind::Wsl => "WSL's init",
             AdopterKind::Configured => "an adopter by configuration",
+            AdopterKind::Subreaper => "a process that was seen to adopt it",
             AdopterKind::ContainerInit => "PID 1, which is no init",
         };
         return No(format!("its parent is {what} ({}), which inherits orphans", adopter.pid));
+    }
+    if case.lets_go().is_some() {
+        return No("its client lives, and you let it go all the same".to_owned());
     }
     match case.root.parent {
         None => Holds(Verdict::Spare, "its parent is outside this PID namespace (PPID 0)".to_owned()),
@@ -79,10 +83,31 @@ pub(super) fn managed(case: &Case<'_>) -> Says {
         let text = "systemd itself started it (SYSTEMD_EXEC_PID is its own pid): it is a service";
         return Holds(Verdict::Spare, text.to_owned());
     }
+    // Below a subreaper it still descends from what runs that one.
+    // A login session descends from sshd's service too, but in a unit of its own.
+    let runs_it = |process: &&Process| {
+        let marks = process.details.marks.known();
+        let own_pid = process.pid().to_string();
+        let same_unit = match (&case.root.details.cgroup, &process.details.cgroup) {
+            (Fact::Known(own), Fact::Known(theirs)) => own.starts_with(theirs.as_str()),
+            _ => true,
+        };
+        same_unit && marks.is_some_and(|marks| marks.systemd_exec_pid.as_deref() == Some(own_pid.as_str()))
+    };
+    let managers = case.managers();
+    if let Some(process) = managers.into_iter().filter_map(|pid| case.scene.table.get(pid)).find(runs_it) {
+        let pid = process.pid();
+        let text = format!("it descends from {}, which systemd runs as a service", case.describe(pid));
+        return Holds(Verdict::Spare, text);
+    }
     No("systemd did not start it itself".to_owned())
 }
 
 pub(super) fn contains_client(case: &Case<'_>) -> Says {
+    if case.tree.head == Head::Client {
+        let text = "it is a client that nobody can reach any more: an agent without the program that drove it. It may still be at work; end it yourself if it is not";
+        return Holds(Verdict::Report, text.to_owned());
+    }
     if let Some(pid) = case.tree.members_of(MemberRole::Client).next() {
         return Holds(Verdict::Report, format!("the client {} lives below it", case.describe(pid)));
     }

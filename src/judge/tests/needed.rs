@@ -1,7 +1,7 @@
 //! Does anybody need it?
 
 use super::orphan;
-use crate::process::{Descriptor, Fact, FarEnd, Holders};
+use crate::process::{Descriptor, Fact, FarEnd, Holders, Listener, Visitors};
 use crate::testing::{Table, judgement, pid};
 
 #[test]
@@ -119,7 +119,10 @@ fn a_worker_whose_server_talks_to_it_needs_no_complete_search() {
 #[test]
 fn a_listener_is_left_to_a_person() {
     let mut table = orphan();
-    table.process(12).process.details.listeners = Fact::Known(vec!["TCP 127.0.0.1:3000".to_owned()]);
+    table.process(12).process.details.listeners = Fact::Known(vec![Listener {
+        address: "TCP 127.0.0.1:3000".to_owned(),
+        visitors: Visitors { complete: true, ..Visitors::default() },
+    }]);
     assert_eq!(table.verdict(10), ("report", "listening"));
 }
 

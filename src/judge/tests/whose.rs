@@ -1,7 +1,7 @@
 //! Whose tree is it?
 
 use super::{npx, orphan};
-use crate::process::{Descriptor, Fact, Users};
+use crate::process::{Descriptor, Fact, FarEnd, Users};
 use crate::testing::{Table, judgement, pid};
 
 #[test]
@@ -23,6 +23,9 @@ fn a_live_parent_owns() {
         let mut table = Table::new();
         table.add(9, 1, parent);
         npx(&mut table, 9);
+        for number in [10, 11, 12] {
+            table.process(number).held_by(&[9]);
+        }
         assert_eq!(table.verdict(10), ("spare", "owned"), "{parent}");
     }
 }
@@ -114,7 +117,7 @@ fn a_client_in_the_tree_is_for_a_person_to_decide() {
     let mut table = Table::new();
     table.add(10, 1, "terminal-mcp");
     table.add(11, 10, "claude -p");
-    table.add(12, 11, "foo-mcp");
+    table.add(12, 11, "foo-mcp").held_by(&[11]);
     assert_eq!(table.verdict(10), ("report", "contains-client"));
     assert_eq!(table.verdict(12), ("spare", "owned"));
 }
@@ -142,7 +145,7 @@ fn orphand_never_takes_the_ground_from_under_itself() {
 fn claude_mcp_serve_is_a_server_and_claude_is_not() {
     let mut table = Table::new();
     table.add(10, 1, "/opt/homebrew/bin/claude mcp serve");
-    table.add(20, 1, "claude --resume");
+    table.add(20, 1, "claude --resume").stdin(Descriptor::Terminal).far_end(FarEnd::Unknown("x".to_owned()));
     assert_eq!(table.verdict(10), ("reap", "hung-up"));
     assert_eq!(table.judge().judgements.len(), 1);
 }

@@ -1,0 +1,126 @@
+//! Is it busy? Somebody's work, a browser, disk traffic and new children.
+
+use super::{Case, Holds, No, Says};
+use crate::invocation::base_name;
+use crate::judge::Verdict;
+use crate::process::Process;
+use crate::tree::{Head, MemberRole, is_headless, listens_for_debuggers};
+use crate::words::{duration, size};
+use std::time::Duration;
+
+/// A shell's training run below a terminal server is somebody's work, for ever.
+pub(super) fn work(case: &Case<'_>) -> Says {
+    let workers = case.members().filter(|process| case.may_work(process.pid()));
+    match workers.into_iter().find_map(|process| Some((process, work_of(case, process)?))) {
+        Some((process, what)) => {
+            let text = format!("{} in it is no part of a server and {what}", case.describe(process.pid()));
+            Holds(Verdict::Report, text)
+        }
+        None => No("nothing in it works on something of its own".to_owned()),
+    }
+}
+
+/// What a process does on its own account: over its life, since the last look, or for others.
+fn work_of(case: &Case<'_>, process: &Process) -> Option<String> {
+    let table = case.scene.table;
+    let program = process.arguments().first().map_or("", |program| base_name(program));
+    if WORKS_ELSEWHERE.contains(&program) {
+        return Some("works on another machine".to_owned());
+    }
+    let life = table.age(process);
+    if is_busy(process.cpu, life, WORK) {
+        return Some(format!("has used {} of processor time in {}", duration(process.cpu), duration(life)));
+    }
+    if let Some(sample) = case.scene.memory.sample(&process.id) {
+        let (cpu, time) =
+            (process.cpu.saturating_sub(sample.cpu), table.since_boot.saturating_sub(sample.at));
+        if is_busy(cpu, time, WORK_BETWEEN) {
+            return Some(format!(
+                "has used {} of processor time in the last {}",
+                duration(cpu),
+                duration(time)
+            ));
+        }
+        if process.details.moved.known().is_some_and(|moved| sample.has_moved_since(moved)) {
+            return Some(format!("has moved data in the last {}", duration(time)));
+        }
+    }
+    let listener = process.details.listeners.known().and_then(|all| all.first());
+    listener.map(|listener| format!("listens on {}", listener.address))
+}
+
+/// Whoever used more than this over his life works, or this between two looks, if it is also more than one part in so many
+/// of the time: a worker that only waits uses that much in days.
+const WORK: Duration = Duration::from_secs(1);
+const WORK_BETWEEN: Duration = Duration::from_millis(50);
+const IDLE: u32 = 500;
+/// Their work is done elsewhere.
+const WORKS_ELSEWHERE: [&str; 6] = ["ssh", "mosh-client", "rsync", "scp", "sftp", "kubectl"];
+
+fn is_busy(used: Duration, time: Duration, least: Duration) -> bool {
+    used >= least && used.saturating_mul(IDLE) >= time
+}
+
+pub(super) fn browser(case: &Case<'_>) -> Says {
+    let browsers: Vec<&Process> =
+        case.tree.members_of(MemberRole::Browser).filter_map(|pid| case.scene.table.get(pid)).collect();
+    let Some(first) = browsers.first() else { return No("no automation browser lives below it".to_owned()) };
+    let bound = case.scene.policy.browser_for;
+    let since = case.seen_for().unwrap_or_default();
+    let name = case.describe(first.pid());
+    let alone = case.tree.head == Head::Browser;
+    if alone && !is_headless(first.arguments()) {
+        return Holds(Verdict::Report, format!("{name} has a window that somebody may look at"));
+    }
+    if alone {
+        return No("its server is gone, and it shows no window".to_owned());
+    }
+    if since < bound {
+        let text = format!(
+            "the browser {name} lives below it; spared for up to {} (spare.browser_for)",
+            duration(bound)
+        );
+        return Holds(Verdict::Spare, text);
+    }
+    if browsers.iter().any(|browser| listens_for_debuggers(browser.arguments())) {
+        let text = format!("the browser {name} below it has a debugging port that anybody may use");
+        return Holds(Verdict::Report, text);
+    }
+    if !is_headless(first.arguments()) {
+        let text = format!("the browser {name} below it has a window that somebody may look at");
+        return Holds(Verdict::Report, text);
+    }
+    No(format!("the headless browser {name} below it has been spared for {}", duration(since)))
+}
+
+/// Processor time is no activity: orphans spin on a dead pipe. Nor is traffic on sockets: heartbeats go on for ever.
+pub(super) fn active(case: &Case<'_>) -> Says {
+    let policy = case.scene.policy;
+    if policy.active_window.is_zero() {
+        return No("activity does not count (spare.active_window = 0s)".to_owned());
+    }
+    if case.tree.adopter.is_none() {
+        return No("it is not orphaned".to_owned());
+    }
+    let now = case.scene.table.since_boot;
+    let earlier = case.sighting.and_then(|seen| seen.active_at).map(|at| now.saturating_sub(at));
+    let young = |process: &&Process| {
+        !case.tree.chain.contains(&process.pid()) && case.scene.table.age(process) < policy.active_window
+    };
+    let what = if let Some((pid, bytes)) = case.uses_disk() {
+        format!("process {pid} has moved {} to or from the disk since the last look", size(bytes))
+    } else if let Some(ago) = earlier.filter(|ago| *ago < policy.active_window) {
+        format!("it used the disk within the last {}", duration(ago + Duration::from_secs(1)))
+    } else if let Some(child) = case.without_browsers().find(young) {
+        let age = case.scene.table.age(child);
+        format!("it started {} {} ago", case.describe(child.pid()), duration(age))
+    } else {
+        return No("no disk traffic, and no new child (spare.active_window)".to_owned());
+    };
+    let since = case.seen_for().unwrap_or_default();
+    if since >= policy.active_for {
+        return No(format!("{what}, but it has been an orphan for {} (spare.active_for)", duration(since)));
+    }
+    let bound = duration(policy.active_for);
+    Holds(Verdict::Spare, format!("{what}; spared for up to {bound} (spare.active_for)"))
+}

@@ -1,0 +1,304 @@
+//! One tree with everything that is known about it, and the questions that several rules ask.
+
+use super::Lifeline;
+use crate::catalog::{Classified, Pattern, Role};
+use crate::invocation::{Invocation, Kind, base_name};
+use crate::judge::live::Leak;
+use crate::judge::{Client, Code, Live, Scene, client_among};
+use crate::memory::Sighting;
+use crate::process::{Pid, Process, State};
+use crate::tree::{AdopterKind, Head, MemberRole, Tree};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// One tree with everything that is known about it.
+pub(super) struct Case<'a> {
+    pub(super) scene: Scene<'a>,
+    pub(super) tree: &'a Tree,
+    pub(super) condemned: &'a HashSet<Pid>,
+    pub(super) pattern: &'a Pattern,
+    pub(super) root: &'a Process,
+    pub(super) server: &'a Process,
+    pub(super) root_line: Lifeline,
+    pub(super) server_line: Lifeline,
+    /// Stdin of the other members and stdout of root and server: nobody outside may need those either.
+    pub(super) other_lines: Vec<Lifeline>,
+    pub(super) sighting: Option<&'a Sighting>,
+    pub(super) leak: Option<&'a Leak>,
+}
+
+/// Python's multiprocessing starts its workers so: they are a part of their parent.
+fn is_pool_worker(process: &Process) -> bool {
+    process.arguments().iter().any(|word| word.starts_with("from multiprocessing."))
+}
+
+impl Case<'_> {
+    pub(super) fn chain(&self) -> impl Iterator<Item = &Process> {
+        self.tree.chain.iter().filter_map(|pid| self.scene.table.get(*pid))
+    }
+
+    pub(super) fn members(&self) -> impl Iterator<Item = &Process> {
+        self.tree.members.iter().filter_map(|member| self.scene.table.get(member.pid))
+    }
+
+    pub(super) fn without_browsers(&self) -> impl Iterator<Item = &Process> {
+        let others = self.tree.members.iter().filter(|member| member.role != MemberRole::Browser);
+        others.filter_map(|member| self.scene.table.get(member.pid))
+    }
+
+    /// Whether a member may do something of its own: it is neither the server, nor a wrapper of one, nor a browser or
+    /// helper. `make` and wrappers that nobody knows may; so may what a shell started without naming it as a server.
+    pub(super) fn may_work(&self, pid: Pid) -> bool {
+        let Some(member) = self.tree.members.iter().find(|member| member.pid == pid) else { return false };
+        let named = self.scene.roles.get(pid);
+        let wraps = |pid: Pid| self.scene.roles.get(pid).is_some_and(Classified::is_wrapper);
+        match member.role {
+            MemberRole::Other => !self.scene.table.get(pid).is_some_and(is_pool_worker),
+            MemberRole::Launcher if self.tree.chain.contains(&pid) => !wraps(pid),
+            MemberRole::Launcher => {
+                let below = self.scene.table.subtree(pid, |_| true);
+                !self.tree.members_of(MemberRole::Server).any(|server| below.contains(&server))
+            }
+            MemberRole::Server if pid == self.tree.server && named.is_none() => {
+                // Launched, but not named. By a runner of packages it is the package; by a bare shell it may be anything.
+                let above = |at: usize| {
+                    self.tree.chain.iter().rev().nth(at).and_then(|pid| self.scene.roles.get(*pid))
+                };
+                let shell = |known: &Classified| {
+                    known.invocation.through.first().is_some_and(|name| name.ends_with(" -c"))
+                };
+                above(1).is_some_and(shell)
+                    && !above(2).is_some_and(|known| known.is_wrapper() && !shell(known))
+            }
+            _ => false,
+        }
+    }
+
+    /// Every line, the two that decide first.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &Lifeline> {
+        [&self.root_line, &self.server_line].into_iter().chain(&self.other_lines)
+    }
+
+    /// The line to show: the root's, unless only the server's says more.
+    pub(super) fn lifeline(&self) -> &Lifeline {
+        if self.root_line == Lifeline::HungUp { &self.server_line } else { &self.root_line }
+    }
+
+    /// Nobody can reach root and server over stdin, and nobody needs what its other streams lead to.
+    pub(super) fn hung_up(&self) -> bool {
+        let quiet = |line: &Lifeline| matches!(line, Lifeline::HungUp | Lifeline::NotStdio(_));
+        self.root_line == Lifeline::HungUp
+            && self.server_line == Lifeline::HungUp
+            && self.other_lines.iter().all(quiet)
+    }
+
+    /// Why a hung-up lifeline proves nothing here.
+    pub(super) fn says_nothing(&self) -> Option<String> {
+        let image = |process: &&Process| {
+            self.scene.roles.get(process.pid()).is_some_and(|known| known.invocation.kind == Kind::Image)
+        };
+        if self.tree.head == Head::Kin && is_shell(self.root) {
+            let text = "it is a shell that a server has started; it may still have something to do";
+            return Some(text.to_owned());
+        }
+        if let Some(process) = self.members().find(image) {
+            return Some(format!(
+                "process {} only talks to a container, which would go on without it; stop the container",
+                process.pid()
+            ));
+        }
+        let adopter = self.tree.adopter.filter(|adopter| adopter.kind.is_weak())?;
+        let parent = self.scene.table.get(adopter.pid)?;
+        let same =
+            parent.stdin().is_some_and(|stdin| stdin.is_stdio()) && parent.stdin() == self.root.stdin();
+        (same && adopter.kind == AdopterKind::ContainerInit).then(|| {
+            format!("PID {} is no init and has the very same stdin: it may have started it", adopter.pid)
+        })
+    }
+
+    pub(super) fn describe(&self, pid: Pid) -> String {
+        let name =
+            self.scene.roles.get(pid).map(|known| self.scene.catalog.display_name(known)).or_else(|| {
+                let invocation = Invocation::of(self.scene.table.get(pid)?.arguments())?;
+                let script = invocation.kind == Kind::Script;
+                Some(base_name(if script { &invocation.target } else { &invocation.program }).to_owned())
+            });
+        match name {
+            Some(name) if !name.is_empty() => format!("{name} ({pid})"),
+            _ => format!("process {pid}"),
+        }
+    }
+
+    pub(super) fn holders(&self) -> Vec<Pid> {
+        let mut all = Vec::new();
+        for line in self.lines() {
+            if let Lifeline::Held(pids) = line {
+                all.extend(pids.iter().filter(|pid| !all.contains(*pid)).copied().collect::<Vec<_>>());
+            }
+        }
+        all
+    }
+
+    /// Holders that need the tree: clients, hosts and ancestors. The others may have inherited a descriptor.
+    pub(super) fn users(&self) -> Vec<Pid> {
+        let ancestors = self.scene.table.ancestors(self.tree.root);
+        // A client that is to lose a copy holds that copy, of course.
+        let owner = self.lets_go().and(self.root.parent);
+        let watched = self.tree.head == Head::Helper && self.pattern.parent_pid_arg.is_some();
+        let needs = |pid: &Pid| {
+            watched
+                || matches!(self.scene.roles.role(*pid), Some(Role::Client | Role::Host))
+                || ancestors.contains(pid)
+        };
+        self.holders().into_iter().filter(|pid| Some(*pid) != owner).filter(needs).collect()
+    }
+
+    /// The client: the one that owns it or holds it, the one that it was seen below, or the one that its environment names.
+    pub(super) fn client(&self) -> Option<Client> {
+        let table = self.scene.table;
+        let owner = self.tree.adopter.is_none().then(|| table.ancestors(self.tree.root));
+        let alive = client_among(self.scene, owner.into_iter().flatten().chain(self.holders()));
+        let seen = || {
+            let client = &self.tree.lineage.as_ref()?.client;
+            let alive = table.get(client.id.pid).is_some_and(|now| now.id.same(&client.id));
+            Some(Client { name: client.name.clone(), pid: Some(client.id.pid), alive })
+        };
+        let marked = || {
+            let mark = self.chain().find_map(|process| process.details.marks.known()?.client.as_ref())?;
+            let started_before = |process: &&Process| {
+                process.state != State::Zombie && process.id.start_ticks <= self.root.id.start_ticks
+            };
+            let alive = mark.pid.and_then(|pid| table.get(pid)).filter(started_before).is_some();
+            Some(Client { name: mark.name.clone(), pid: mark.pid, alive })
+        };
+        alive.or_else(seen).or_else(marked)
+    }
+
+    /// Why disk traffic since the last look counts as activity: who, and how much. Browsers are looked at by themselves.
+    pub(super) fn uses_disk(&self) -> Option<(Pid, u64)> {
+        self.without_browsers().find_map(|process| {
+            let sample = self.scene.memory.sample(&process.id)?;
+            let moved = process.details.moved.known()?;
+            sample.has_used_disk_since(moved).then(|| (process.pid(), moved.disk - sample.moved.disk))
+        })
+    }
+
+    /// How long it has been seen orphaned, or leaking below its live client.
+    pub(super) fn seen_for(&self) -> Option<Duration> {
+        self.sighting.map(|seen| self.scene.table.since_boot.saturating_sub(seen.first_seen))
+    }
+
+    /// A digest of user and command lines: the same when the same is started again.
+    pub(super) fn command(&self) -> u64 {
+        let user = self.root.details.users.known().map_or(String::new(), |users| users.real.to_string());
+        let words = self.chain().flat_map(Process::arguments).map(String::as_str);
+        digest(std::iter::once(user.as_str()).chain(words))
+    }
+
+    /// How often it has come back right after it was taken down.
+    pub(super) fn returns(&self) -> usize {
+        let table = self.scene.table;
+        let started = table.since_boot.saturating_sub(table.age(self.root));
+        self.scene.memory.returns(self.command(), started)
+    }
+
+    /// The leak below its live client for which the user lets it go, in words. Never the newest copy, nor what has a
+    /// browser.
+    pub(super) fn lets_go(&self) -> Option<(Code, String)> {
+        let (leak, live) = (self.leak?, &self.scene.policy.live);
+        let lets = |setting: Live, why: &Option<String>| why.clone().filter(|_| setting == Live::Reap);
+        leak.stays.is_none().then_some(())?;
+        None.or_else(|| Some((Code::LiveHungUp, lets(live.hung_up, &leak.hung_up)?)))
+            .or_else(|| Some((Code::Duplicate, lets(live.duplicates, &leak.duplicate)?)))
+            .or_else(|| Some((Code::Idle, lets(live.idle, &leak.idle)?)))
+    }
+
+    /// Connections to what its members listen on: live outsiders by listener, connections from nowhere that can be seen,
+    /// and listeners of which it is not known who visits them.
+    pub(super) fn visits(&self) -> Visits {
+        let mut visits = Visits::default();
+        let listening =
+            self.members().filter_map(|process| Some((process, process.details.listeners.known()?)));
+        for (process, listener) in
+            listening.flat_map(|(process, all)| all.iter().map(move |one| (process, one)))
+        {
+            let outside = |pid: &&Pid| !self.tree.contains(**pid) && !self.condemned.contains(*pid);
+            let place = || format!("{} of process {}", listener.address, process.pid());
+            let visitors = &listener.visitors;
+            visits.outsiders.extend(visitors.pids.iter().filter(outside).map(|pid| (*pid, place())));
+            visits.elsewhere.extend(visitors.elsewhere.iter().map(|from| (from.clone(), place())));
+            let among_themselves =
+                !visitors.pids.is_empty() && visitors.pids.iter().all(|pid| self.tree.contains(*pid));
+            if visitors.complete && among_themselves && listener.address.starts_with("unix ") {
+                continue;
+            }
+            if !visitors.complete || !self.is_browser(process.pid()) {
+                visits.open.push((process.pid(), listener.address.clone(), visitors.complete));
+            }
+        }
+        visits
+    }
+
+    /// The subreaper that adopted it and what that one descends from, up to PID 1. Empty for every other adopter.
+    pub(super) fn managers(&self) -> Vec<Pid> {
+        let Some(adopter) = self.tree.adopter.filter(|adopter| adopter.kind == AdopterKind::Subreaper) else {
+            return Vec::new();
+        };
+        let above = self.scene.table.ancestors(adopter.pid);
+        std::iter::once(adopter.pid).chain(above).filter(|pid| *pid != Pid::INIT).collect()
+    }
+
+    pub(super) fn is_browser(&self, pid: Pid) -> bool {
+        self.tree.members_of(MemberRole::Browser).any(|browser| browser == pid)
+    }
+
+    /// Age of the youngest process between root and server: a tree that still starts is as young as its last part.
+    pub(super) fn age(&self) -> Duration {
+        self.chain().map(|process| self.scene.table.age(process)).min().unwrap_or_default()
+    }
+
+    /// How long until it is old enough, or nothing when it is.
+    pub(super) fn wait(&self) -> Option<Duration> {
+        if self.tree.adopter.is_none() && self.lets_go().is_none() {
+            return None;
+        }
+        let policy = self.scene.policy;
+        let now = self.scene.table.since_boot;
+        let since_seen = self.sighting.map(|sighting| now.saturating_sub(sighting.first_seen));
+        let since_hung_up =
+            self.sighting.and_then(|sighting| sighting.hung_up_since).map(|since| now.saturating_sub(since));
+        let left = |needed: Duration, have: Duration| needed.saturating_sub(have);
+        // Watched, it must have been orphaned for long enough; otherwise its own age counts. And two looks must agree that
+        // it is hung up; where it is not, there is nothing to agree on.
+        let own_age = left(policy.min_age, self.age());
+        let old_enough = since_seen.map_or(own_age, |seen| left(policy.min_age, seen).min(own_age));
+        let confirm = left(policy.confirm, since_hung_up.unwrap_or_default());
+        let wait = old_enough.max(if self.hung_up() { confirm } else { Duration::ZERO });
+        // Whether it uses the disk can be told from two looks only.
+        let sampled = policy.active_window.is_zero()
+            || self.chain().all(|process| self.scene.memory.sample(&process.id).is_some());
+        let wait = if sampled || !self.hung_up() { wait } else { wait.max(super::SAMPLE_APART) };
+        (!wait.is_zero()).then_some(wait)
+    }
+}
+
+/// FNV-1a of 64 bits: digests stand in the memory's file, so they must mean the same in every version.
+fn digest<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
+    let bytes = words.flat_map(|word| word.bytes().chain(std::iter::once(0)));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Who is connected to what a tree listens on.
+#[derive(Default)]
+pub(super) struct Visits {
+    /// Live processes outside the tree, and where they are connected.
+    pub(super) outsiders: Vec<(Pid, String)>,
+    /// Connections whose other end cannot be seen from here.
+    pub(super) elsewhere: Vec<(String, String)>,
+    /// Listeners that somebody may connect to, and whether it is known that nobody outside does.
+    pub(super) open: Vec<(Pid, String, bool)>,
+}
+
+fn is_shell(process: &Process) -> bool {
+    Invocation::of(process.arguments()).is_some_and(|invocation| invocation.kind == Kind::Shell)
+}
