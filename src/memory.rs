@@ -90,6 +90,8 @@ pub struct KnownClient {
 pub struct Kin {
     /// The process.
     pub id: ProcessId,
+    /// Digest of its command line then. With another one it runs another program, and nothing is known of it.
+    pub command: u64,
     /// Its parent then. Another one now has adopted it, whatever that is called.
     pub parent: Option<Pid>,
     /// What it was in the tree.
@@ -100,6 +102,24 @@ pub struct Kin {
     pub pattern: String,
     /// The client.
     pub client: KnownClient,
+}
+
+impl Kin {
+    /// Whether it is this process, and still runs the same program.
+    pub fn is(&self, process: &Process) -> bool {
+        self.id.same(&process.id) && self.command == command_digest(process)
+    }
+}
+
+/// A digest of a process's command line.
+pub fn command_digest(process: &Process) -> u64 {
+    digest(process.arguments().iter().map(String::as_str))
+}
+
+/// FNV-1a of 64 bits: digests stand in the memory's file, so they must mean the same in every version.
+pub fn digest<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
+    let bytes = words.flat_map(|word| word.bytes().chain(std::iter::once(0)));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// A tree that was taken down, by its command.
@@ -176,8 +196,8 @@ impl Memory {
     }
 
     /// What this process was while its client lived.
-    pub fn kin(&self, id: &ProcessId) -> Option<&Kin> {
-        self.kin.get(&id.pid).filter(|kin| kin.id.same(id))
+    pub fn kin(&self, process: &Process) -> Option<&Kin> {
+        self.kin.get(&process.pid()).filter(|kin| kin.is(process))
     }
 
     /// All kin.

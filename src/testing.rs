@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::config::{Settings, Sources, load};
 use crate::judge::{Judgement, Plan, Scene, judge};
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen};
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, command_digest};
 use crate::process::{
     BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Moved, Observer, Pid, Process, ProcessId,
     ProcessTable, State, Users,
@@ -180,6 +180,7 @@ impl Table {
         let (id, parent) = (id(number), Pid::new(parent));
         self.kin.push(Kin {
             id,
+            command: 0,
             parent,
             part,
             server: server.to_owned(),
@@ -252,8 +253,8 @@ impl Table {
                 },
             );
             let kin = self.kin.iter().filter_map(|kin| {
-                let id = table.get(kin.id.pid)?.id;
-                Some(Kin { id, ..kin.clone() })
+                let process = table.get(kin.id.pid)?;
+                Some(Kin { id: process.id, command: command_digest(process), ..kin.clone() })
             });
             let seen = Seen { roots: roots.collect(), samples: samples.collect(), kin: kin.collect() };
             memory = memory.after(now, seen, |_| true);

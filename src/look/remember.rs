@@ -4,7 +4,7 @@ use super::Look;
 use crate::catalog::{Catalog, Role};
 use crate::invocation::{Invocation, Kind};
 use crate::judge::Judgement;
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen};
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, command_digest};
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, Stream};
 use crate::tree::{MemberRole, Roles, Tree};
 
@@ -42,6 +42,7 @@ impl Look {
         };
         let kin = |process: &Process, part: Part| Kin {
             id: process.id,
+            command: command_digest(process),
             parent: process.parent,
             part,
             server: tree.name.clone(),

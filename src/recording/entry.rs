@@ -2,7 +2,7 @@
 
 use super::words::{descriptor_of, descriptor_text, duration_of, duration_text, far_end_of, far_end_text};
 use super::{RecordingError, wrong};
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Sighting};
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Sighting, command_digest};
 use crate::process::{
     BootId, ClientMark, DESCRIPTORS, Details, Fact, Listener, Marks, Moved, Pid, Process, ProcessId,
     ProcessTable, State, Users, Visitors,
@@ -360,18 +360,6 @@ impl Entry {
             let cpu = time("sample", Some(&sample.cpu))?;
             seen.samples.push(Sample { id, at: when, moved, cpu, quiet_since });
         }
-        if let Some(was) = &self.was {
-            let age = time("was", was.client_age.as_deref())?;
-            let client = ProcessId { pid: was.client_pid, start_ticks: clock.start(age), ..id };
-            seen.kin.push(Kin {
-                id,
-                parent: was.parent,
-                part: was.part,
-                server: was.server.clone(),
-                pattern: was.pattern.clone(),
-                client: KnownClient { name: was.client.clone(), id: client },
-            });
-        }
         seen.survivors.extend(self.survived_kill.then_some(id));
         let ends = [self.stdin_end, self.stdout_end, None, self.fd3_end, self.fd4_end];
         let descriptors = [self.stdin, self.stdout, self.stderr, self.fd3, self.fd4];
@@ -400,7 +388,7 @@ impl Entry {
             let key = format!("{}_end", KEYS[number]);
             details.far_ends[number] = fact(end, |text| far_end_of(&text)).map_err(at(&key))?;
         }
-        Ok(Process {
+        let process = Process {
             id,
             parent: self.parent,
             state: match self.state {
@@ -412,7 +400,21 @@ impl Entry {
             cpu: time("cpu", self.cpu.as_deref())?,
             command: fact(self.command, read_command).map_err(at("command"))?,
             details,
-        })
+        };
+        if let Some(was) = &self.was {
+            let age = time("was", was.client_age.as_deref())?;
+            let client = ProcessId { pid: was.client_pid, start_ticks: clock.start(age), ..id };
+            seen.kin.push(Kin {
+                id,
+                command: command_digest(&process),
+                parent: was.parent,
+                part: was.part,
+                server: was.server.clone(),
+                pattern: was.pattern.clone(),
+                client: KnownClient { name: was.client.clone(), id: client },
+            });
+        }
+        Ok(process)
     }
 
     /// The entry of a process, with what is remembered of it.
@@ -477,7 +479,7 @@ impl Entry {
                 cpu: duration_text(sample.cpu),
                 quiet: Some(ago(sample.quiet_since)),
             }),
-            was: memory.kin(&process.id).map(|kin| KinText {
+            was: memory.kin(process).map(|kin| KinText {
                 parent: kin.parent,
                 part: kin.part,
                 server: kin.server.clone(),

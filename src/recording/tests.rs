@@ -51,8 +51,8 @@ fn every_fact_survives() {
     assert_eq!(read.table.age(read.table.get(pid(10)).unwrap()), look.age(look.get(pid(10)).unwrap()));
     let rich = rich();
     assert_eq!(rich.memory.returns(0xfedc_ba98_7654_3210, rich.table.since_boot), 3);
-    let id = rich.table.get(pid(30)).expect("there").id;
-    assert_eq!(rich.memory.kin(&id).map(|kin| kin.server.as_str()), Some("serena"));
+    let last = rich.table.get(pid(30)).expect("there");
+    assert_eq!(rich.memory.kin(last).map(|kin| kin.server.as_str()), Some("serena"));
     assert!(rich.memory.has_survived(&rich.table.get(pid(20)).expect("there").id));
 }
 

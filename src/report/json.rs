@@ -1,5 +1,6 @@
 //! The JSON contract, schema 1: a field is never renamed or removed.
 
+use super::facts::{advice, facts};
 use super::{Totals, View, command_line, command_words, sentence};
 use crate::catalog::{Catalog, Classified, Role, Strength};
 use crate::invocation::Invocation;
@@ -39,7 +40,21 @@ pub fn explain_json(view: View<'_>, judgement: &Judgement, taken_at: &str) -> Va
             })
         })
         .collect();
-    json!({ "schema": 1, "taken_at": taken_at, "tree": tree(view, judgement), "rules": rules })
+    let members = || judgement.tree.members.iter().filter_map(|member| view.process(member.pid));
+    let known = members().map(|process| {
+        let lines = facts(view, process).into_iter().map(|(name, what)| (name.to_owned(), Value::from(what)));
+        let mut all: serde_json::Map<String, Value> = lines.collect();
+        all.insert("pid".to_owned(), process.pid().get().into());
+        Value::Object(all)
+    });
+    json!({
+        "schema": 1,
+        "taken_at": taken_at,
+        "tree": tree(view, judgement),
+        "rules": rules,
+        "facts": known.collect::<Vec<_>>(),
+        "advice": advice(members()),
+    })
 }
 
 /// `explain PID --json` for a process that belongs to no tree.

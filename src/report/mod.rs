@@ -1,5 +1,6 @@
 //! What people and programs read: tables, JSON, and nothing in them that is secret or could harm a terminal.
 
+mod facts;
 mod json;
 mod redact;
 mod text;

@@ -1,8 +1,9 @@
 //! Tables for people: tree shape, verdict and reason in words, age, memory, owner. Fits the terminal, or 80 columns.
 
+use super::facts::{advice, facts};
 use super::{Totals, View, command_line, printable, sentence};
 use crate::judge::{Judgement, Verdict};
-use crate::process::{Descriptor, Fact, Pid, Process};
+use crate::process::{Pid, Process};
 use crate::reap::Ending;
 use crate::sweep::{Outcome, Reaped};
 use crate::words::{duration, processes, size, trees};
@@ -67,6 +68,9 @@ pub fn sweep_text(view: View<'_>, reaped: &[Reaped], dry_run: bool) -> String {
     out
 }
 
+/// Of larger trees only the chain's facts are told, and those of the process that was asked for.
+const MOST_FACTS: usize = 8;
+
 /// `explain PID`: the tree, the facts, every rule.
 pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String {
     let mut out = String::new();
@@ -76,12 +80,25 @@ pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String
     let strength = format!("{:?}", pattern.strength).to_lowercase();
     let _ = writeln!(out, "Named by {whose} \"{}\" ({strength}).\n", printable(&pattern.name));
     out.push_str("Facts\n");
-    let mut pids = judgement.tree.chain.clone();
-    if !pids.contains(&asked) {
-        pids.push(asked);
-    }
-    for process in pids.iter().filter_map(|pid| view.process(*pid)) {
+    let members = || judgement.tree.members.iter().filter_map(|member| view.process(member.pid));
+    let told = |process: &&Process| {
+        let pid = process.pid();
+        pid == asked || judgement.tree.chain.contains(&pid) || judgement.tree.members.len() <= MOST_FACTS
+    };
+    for process in members().filter(told) {
         write_facts(&mut out, view, process);
+    }
+    if let Some(kin) = &judgement.tree.lineage {
+        let text = format!(
+            "Seen before below {} ({}), in the tree of the server {}.",
+            printable(&kin.client.name),
+            kin.client.id.pid,
+            printable(&kin.server)
+        );
+        write_wrapped(&mut out, "  ", 2, &text);
+    }
+    if let Some(advice) = advice(members()) {
+        write_wrapped(&mut out, "  ", 2, &advice);
     }
     out.push_str("\nRules, in order; the first that holds decides\n");
     for answer in &judgement.answers {
@@ -96,54 +113,9 @@ pub fn explain_text(view: View<'_>, judgement: &Judgement, asked: Pid) -> String
 }
 
 fn write_facts(out: &mut String, view: View<'_>, process: &Process) {
-    let details = &process.details;
-    let stdio = |at: usize| match &details.descriptors[at] {
-        Fact::Known(Descriptor::Pipe(inode)) => format!("pipe {inode}"),
-        Fact::Known(Descriptor::Socket(inode)) => format!("socket {inode}"),
-        Fact::Known(other) => other.word().to_owned(),
-        other => missing(other),
-    };
-    let parent = process.parent.map_or("0".to_owned(), |parent| parent.to_string());
-    let users = match &details.users {
-        Fact::Known(users) if users.real != users.effective => {
-            format!("{} as {}", users.real, users.effective)
-        }
-        Fact::Known(users) => super::user_name(users.real),
-        other => missing(other),
-    };
-    let cgroup = match &details.cgroup {
-        Fact::Known(path) => printable(path),
-        other => missing(other),
-    };
-    let marks = match &details.marks {
-        Fact::Known(marks) => {
-            let shown = [("ORPHAND", &marks.orphand), ("SYSTEMD_EXEC_PID", &marks.systemd_exec_pid)];
-            let shown = shown
-                .into_iter()
-                .filter_map(|(name, value)| Some(format!("{name}={}", printable(value.as_deref()?))));
-            let shown: Vec<String> = shown.collect();
-            if shown.is_empty() { "no marks in the environment".to_owned() } else { shown.join(" ") }
-        }
-        other => format!("environment {}", missing(other)),
-    };
-    let text = format!(
-        "parent {parent}, user {users}, {} old, stdin {}, stdout {}, {marks}, cgroup {cgroup}",
-        duration(view.look.table.age(process)),
-        stdio(0),
-        stdio(1)
-    );
-    write_wrapped(out, &format!("  {:<8}", process.pid()), 10, &text);
-}
-
-fn missing<T>(fact: &Fact<T>) -> String {
-    match fact {
-        Fact::Known(_) => "known",
-        Fact::Unread => "not read",
-        Fact::Absent => "none",
-        Fact::Denied => "denied",
-        Fact::Gone => "gone",
-    }
-    .to_owned()
+    let lines: Vec<String> =
+        facts(view, process).into_iter().map(|(name, what)| format!("{name} {what}")).collect();
+    write_wrapped(out, &format!("  {:<8}", process.pid()), 10, &lines.join(", "));
 }
 
 /// Head line, reason, and the members as a tree.

@@ -85,7 +85,7 @@ impl Scene<'_> {
                 hung_up.then_some(Head::Client)
             }
             Some((Role::Host | Role::Adopter, _)) => None,
-            _ => self.memory.kin(&process.id).map(|_| Head::Kin),
+            _ => self.memory.kin(process).map(|_| Head::Kin),
         }
     }
 
@@ -138,7 +138,7 @@ impl Scene<'_> {
                 Role::Helper => shares_stdio(parent, server),
             },
             None => {
-                let kin = self.memory.kin(&parent.id).is_some_and(|kin| kin.part == Part::Launcher);
+                let kin = self.memory.kin(parent).is_some_and(|kin| kin.part == Part::Launcher);
                 kin || shares_stdio(parent, server)
             }
         }
@@ -146,7 +146,7 @@ impl Scene<'_> {
 
     fn tree(&self, head: Head, chain: Vec<Pid>) -> Option<Tree> {
         let (root, server) = (*chain.first()?, *chain.last()?);
-        let lineage = [server, root].into_iter().find_map(|pid| self.memory.kin(&self.table.get(pid)?.id));
+        let lineage = [server, root].into_iter().find_map(|pid| self.memory.kin(self.table.get(pid)?));
         let (name, pattern) = self.name(head, &chain, lineage)?;
         let enter = |process: &Process| {
             let owner = process.parent.and_then(|parent| self.roles.role(parent));

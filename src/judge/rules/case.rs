@@ -5,7 +5,7 @@ use crate::catalog::{Classified, Pattern, Role};
 use crate::invocation::{Invocation, Kind, base_name};
 use crate::judge::live::Leak;
 use crate::judge::{Client, Code, Live, Scene, client_among};
-use crate::memory::Sighting;
+use crate::memory::{Sighting, digest};
 use crate::process::{Pid, Process, State};
 use crate::tree::{AdopterKind, Head, MemberRole, Tree};
 use std::collections::HashSet;
@@ -280,12 +280,6 @@ impl Case<'_> {
         let wait = if sampled || !self.hung_up() { wait } else { wait.max(super::SAMPLE_APART) };
         (!wait.is_zero()).then_some(wait)
     }
-}
-
-/// FNV-1a of 64 bits: digests stand in the memory's file, so they must mean the same in every version.
-fn digest<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
-    let bytes = words.flat_map(|word| word.bytes().chain(std::iter::once(0)));
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Who is connected to what a tree listens on.

@@ -2,7 +2,7 @@
 
 use super::{Case, Holds, No, Says};
 use crate::judge::lifeline::Lifeline;
-use crate::judge::{Verdict, WithoutProof};
+use crate::judge::{Client, Verdict, WithoutProof};
 use crate::tree::{AdopterKind, Head, is_named_beyond_doubt};
 use crate::words::duration;
 use std::time::Duration;
@@ -99,7 +99,15 @@ fn convicted(case: &Case<'_>) -> String {
             let client = case.tree.lineage.as_ref().map_or("its client", |kin| kin.client.name.as_str());
             format!("it belonged to the server {} of {client}, which is gone: {pipe}", case.tree.name)
         }
-        Head::Server | Head::Client => format!("its client is gone: {pipe}"),
+        Head::Server | Head::Client => match case.client() {
+            Some(Client { name, pid: Some(pid), alive: true }) => {
+                format!("{name} ({pid}) has lost it: {pipe}")
+            }
+            Some(Client { name, pid: Some(pid), alive: false }) => {
+                format!("its client {name} ({pid}) is gone: {pipe}")
+            }
+            _ => format!("its client is gone: {pipe}"),
+        },
     }
 }
 

@@ -50,10 +50,10 @@ fn seeds() -> impl Strategy<Value = Vec<Seed>> {
 
 fn build(seeds: &[Seed]) -> Table {
     let mut table = Table::new();
-    if seeds.len() % 3 == 0 {
+    if seeds.len().is_multiple_of(3) {
         table.set("spare.active_window=5m");
     }
-    if seeds.len() % 4 == 0 {
+    if seeds.len().is_multiple_of(4) {
         table.set("live.duplicates=reap").set("live.hung_up=reap");
     }
     for (at, (line, parent, stdio, far_end, other, foreign, known)) in seeds.iter().enumerate() {
