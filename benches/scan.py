@@ -3,6 +3,8 @@
 
     cargo build --release && python3 benches/scan.py [PROCESSES] [ROUNDS]
 
+With OTHER=PATH in the environment an older orphand takes the place of the C loop: is the new one slower?
+
 Runs both programs in turn, in one PID namespace of its own (root, or where users may make one), and prints medians of the
 whole processes, the ratio pair by pair, and orphand's peak memory. Two layouts: all processes below one parent, and all of
 them orphans at PID 1.
@@ -25,7 +27,7 @@ def peak(loop, command):
     return int(subprocess.run([loop, *command], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout) / 1024
 
 
-def inside(count, rounds, loop):
+def inside(count, rounds, loop, measures_peak):
     for layout in ("below one parent", "at PID 1"):
         parent = os.fork() if layout == "below one parent" else 0
         if parent == 0:
@@ -40,7 +42,7 @@ def inside(count, rounds, loop):
         column = lambda which, at: statistics.median(pair[which][at] for pair in pairs)
         ratios = sorted(scan[0] / loop[0] for loop, scan in pairs)
         print(f"{count} processes {layout}: loop {column(0, 0):.1f} ms wall, {column(0, 1):.1f} ms CPU;"
-              f" scan {column(1, 0):.1f} ms wall, {column(1, 1):.1f} ms CPU, {peak(loop[0], scan):.1f} MiB;"
+              f" scan {column(1, 0):.1f} ms wall, {column(1, 1):.1f} ms CPU, {peak(measures_peak, scan):.1f} MiB;"
               f" wall ratio {statistics.median(ratios):.2f} (from {ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
         if parent:
             # Only what this script started, by pid; the namespace takes the rest.
@@ -56,12 +58,17 @@ def inside(count, rounds, loop):
 def main():
     count, rounds = (int(word) for word in (sys.argv[1:3] + ["5000", "15"][len(sys.argv) - 1:]))
     if os.getpid() == 1:
-        return inside(count, rounds, [sys.argv[3]])
+        *other, loop = sys.argv[3].split(" ")
+        return inside(count, rounds, other or [loop], loop)
     with tempfile.TemporaryDirectory() as folder:
         loop = os.path.join(folder, "stat_loop")
         subprocess.run(["cc", "-O2", "-o", loop, os.path.join(HERE, "stat_loop.c")], check=True)
         user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
         unshare = ["unshare", *user, "--pid", "--fork", "--mount-proc", "--kill-child=KILL"]
+        other = os.environ.get("OTHER")
+        if other:
+            # Kept beside the loop, which goes on measuring the peak.
+            loop = " ".join([other, "scan", "--set", "state.directory=/nonexistent", loop])
         subprocess.run([*unshare, sys.executable, __file__, str(count), str(rounds), loop], check=True)
 
 

@@ -106,7 +106,8 @@ impl Table {
                 marks: Fact::Known(Marks::default()),
                 cgroup: Fact::Known("/user.slice".to_owned()),
                 memory: Fact::Absent,
-            },
+            }
+            .into(),
         };
         self.processes.push(process);
         Writing { process: self.processes.last_mut().expect("just pushed") }

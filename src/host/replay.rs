@@ -2,7 +2,7 @@
 
 use super::{Host, HostError, Pin};
 use crate::process::{
-    BootId, Descriptor, Details, Fact, FarEnd, Observer, Pid, Process, ProcessTable, Stream,
+    BootId, Deferred, Descriptor, Fact, FarEnd, Observer, Pid, Process, ProcessTable, Stream,
 };
 use crate::reap::Signal;
 use std::io;
@@ -41,7 +41,7 @@ impl Host for Replay {
     fn list(&self) -> Result<ProcessTable, HostError> {
         let bare = |process: &Process| Process {
             command: Fact::Unread,
-            details: Details::default(),
+            details: Deferred::default(),
             ..process.clone()
         };
         let recorded = &self.recorded;

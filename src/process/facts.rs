@@ -2,6 +2,8 @@
 
 use super::Pid;
 use serde::{Deserialize, Serialize};
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
 
 /// Something that was asked about a process. "Cannot see" never looks like "is not there".
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -229,3 +231,37 @@ pub struct Details {
     /// Memory use.
     pub memory: Fact<Memory>,
 }
+
+/// Details that take no room until something is read: of most processes of a look nothing ever is.
+#[derive(Clone, Debug, Default)]
+pub struct Deferred(Option<Box<Details>>);
+
+static NOTHING_READ: LazyLock<Details> = LazyLock::new(Details::default);
+
+impl Deref for Deferred {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        self.0.as_deref().unwrap_or(&NOTHING_READ)
+    }
+}
+
+impl DerefMut for Deferred {
+    fn deref_mut(&mut self) -> &mut Details {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl From<Details> for Deferred {
+    fn from(details: Details) -> Deferred {
+        Deferred(Some(Box::new(details)))
+    }
+}
+
+impl PartialEq for Deferred {
+    fn eq(&self, other: &Deferred) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Deferred {}

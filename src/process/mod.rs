@@ -6,8 +6,8 @@ mod facts;
 mod table;
 
 pub use facts::{
-    ClientMark, DESCRIPTORS, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks, Memory, Moved,
-    Stream, Users, Visitors,
+    ClientMark, DESCRIPTORS, Deferred, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks, Memory,
+    Moved, Stream, Users, Visitors,
 };
 pub use table::{Observer, ProcessTable};
 
@@ -110,7 +110,7 @@ pub struct Process {
     /// Arguments, the program first; lossy UTF-8. Empty when the process has cleared them.
     pub command: Fact<Vec<String>>,
     /// Read for candidates only.
-    pub details: Details,
+    pub details: Deferred,
 }
 
 impl Process {

@@ -399,7 +399,7 @@ impl Entry {
             kernel: self.kernel,
             cpu: time("cpu", self.cpu.as_deref())?,
             command: fact(self.command, read_command).map_err(at("command"))?,
-            details,
+            details: details.into(),
         };
         if let Some(was) = &self.was {
             let age = time("was", was.client_age.as_deref())?;

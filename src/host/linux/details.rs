@@ -91,7 +91,7 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
     if start_ticks(place) != Some(process.id.start_ticks) {
         return set_all_hidden(process, true);
     }
-    process.details = details;
+    process.details = details.into();
     process.command = command;
     process.id.unique = unique;
 }
@@ -101,7 +101,7 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         if gone { Fact::Gone } else { Fact::Denied }
     }
     process.command = hidden(gone);
-    process.details = Details {
+    let details = Details {
         users: hidden(gone),
         pid_namespace: hidden(gone),
         net_namespace: hidden(gone),
@@ -115,6 +115,7 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         cgroup: hidden(gone),
         memory: hidden(gone),
     };
+    process.details = details.into();
 }
 
 fn hidden_as<T, U>(fact: &Fact<T>) -> Fact<U> {

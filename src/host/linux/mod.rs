@@ -15,7 +15,7 @@ pub use pin::PidFd;
 
 use super::{Host, HostError};
 use crate::process::{
-    BootId, Descriptor, Details, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State, Stream,
+    BootId, Deferred, Descriptor, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State, Stream,
 };
 use files::{Place, Read};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
@@ -109,7 +109,7 @@ impl Linux {
             kernel: stat.flags & KERNEL_THREAD != 0,
             cpu: Duration::from_millis(stat.cpu_ticks.saturating_mul(1000) / self.ticks_per_second),
             command: Fact::Unread,
-            details: Details::default(),
+            details: Deferred::default(),
         }))
     }
 }
@@ -185,7 +185,10 @@ impl Host for Linux {
     }
 
     fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        listeners::read(self.place(), table, pids, &self.pids().unwrap_or_default());
+        // Without candidates nothing is asked, as everywhere.
+        if !pids.is_empty() {
+            listeners::read(self.place(), table, pids, &self.pids().unwrap_or_default());
+        }
     }
 
     fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
@@ -193,6 +196,9 @@ impl Host for Linux {
     }
 
     fn read_holders(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
+        if ends.is_empty() {
+            return;
+        }
         // The processes of this moment, not of the table's: a holder may have started since.
         let everyone = self.pids().unwrap_or_default();
         holders::read(self.place(), table, ends, &everyone);
