@@ -65,6 +65,9 @@ pub struct Member {
     pub id: ProcessId,
     /// What it is in the tree.
     pub role: MemberRole,
+    /// A launcher that would go on with something else when what it launched ends: a shell with a script. It gets its
+    /// SIGTERM before everybody else.
+    pub goes_on: bool,
     /// Whether it was stopped when last seen.
     pub stopped: bool,
 }
@@ -129,7 +132,8 @@ pub struct Escalation {
 impl Escalation {
     /// An escalation over these members, not begun yet. The first `Tick` begins it.
     pub fn new(members: Vec<Member>, timing: Timing) -> Escalation {
-        let victims = members.into_iter().map(Victim::new).collect();
+        let mut victims: Vec<Victim> = members.into_iter().map(Victim::new).collect();
+        victims.sort_by_key(|victim| !victim.member.goes_on);
         Escalation {
             victims,
             timing,
@@ -290,7 +294,7 @@ impl Victim {
 
     /// Launchers wait for what they launched, and a server may close its own browser.
     fn is_first_wave(&self) -> bool {
-        !matches!(self.member.role, MemberRole::Launcher | MemberRole::Browser)
+        self.member.goes_on || !matches!(self.member.role, MemberRole::Launcher | MemberRole::Browser)
     }
 }
 

@@ -100,6 +100,7 @@ impl Table {
                     Fact::Absent,
                 ],
                 listeners: Fact::Known(Vec::new()),
+                channels: Fact::Known(Vec::new()),
                 moved: Fact::Known(Moved::default()),
                 environment: Fact::Known(0),
                 tracer: Fact::Absent,

@@ -139,7 +139,7 @@ fn page(rows: &[Row]) -> String {
          `cargo test --test accuracy`\nmakes this page and fails when it is stale; `orphand scan --replay tests/cases/NAME.toml` \
          shows one of them. The numbers of\nthe hard cases are those of the research behind orphand; `peers` is the table that \
          other tools were measured with: nine\nthat must die (here seven and an orphaned agent with its server, which a person \
-         must decide about), the others must live.\n\n",
+         must decide about), the others must live.\n`doubt` stands for attempts to make orphand kill what it must not.\n\n",
     );
     let verdicts = || rows.iter().flat_map(|row| &row.rows);
     let right = verdicts().filter(|row| row.2 == row.3).count();

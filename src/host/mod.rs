@@ -57,8 +57,8 @@ pub trait Host {
     /// Reads only users of these.
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]);
 
-    /// Finds out what these listen on, and who is connected there.
-    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]);
+    /// Finds out what these listen on, what else they are connected by, and who is at the other ends.
+    fn read_channels(&self, table: &mut ProcessTable, pids: &[Pid]);
 
     /// Looks at the far ends of these.
     fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]);

@@ -68,6 +68,7 @@ impl Host for Replay {
             to.details.clone_from(&from.details);
             to.details.far_ends = Default::default();
             to.details.listeners = Fact::Unread;
+            to.details.channels = Fact::Unread;
         });
     }
 
@@ -77,8 +78,11 @@ impl Host for Replay {
         self.copy(table, pids, |from, to| to.details.users.clone_from(&from.details.users));
     }
 
-    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        self.copy(table, pids, |from, to| to.details.listeners.clone_from(&from.details.listeners));
+    fn read_channels(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.copy(table, pids, |from, to| {
+            to.details.listeners.clone_from(&from.details.listeners);
+            to.details.channels.clone_from(&from.details.channels);
+        });
     }
 
     fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {

@@ -11,6 +11,7 @@ mod tests;
 mod wrappers;
 
 pub use paths::{base_name, stem};
+pub use shell::is_shell;
 
 use serde::Serialize;
 

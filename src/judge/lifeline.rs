@@ -1,6 +1,6 @@
 //! The lifeline: stdin, seen from its far end. Stdout is looked at in the same way, for whoever still reads.
 
-use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
+use crate::process::{Descriptor, Fact, FarEnd, Pid, Process, ProcessTable, Stream};
 use crate::tree::{has_debugging_pipe, listens_for_debuggers};
 
 /// Whether anybody can still talk to a process over stdin.
@@ -97,9 +97,8 @@ pub(super) fn of_browser(
 pub(super) fn of_watchdog(table: &ProcessTable, watchdog: &Process, option: &str) -> Option<Lifeline> {
     let watched = watched_by(watchdog.arguments(), option)?;
     // A process that started later only has the number of the one that was meant.
-    let meant = |process: &&Process| {
-        process.state != State::Zombie && process.id.start_ticks <= watchdog.id.start_ticks
-    };
+    // (One whose main thread has ended looks like a zombie and may go on.)
+    let meant = |process: &&Process| process.id.start_ticks <= watchdog.id.start_ticks;
     Some(match table.get(watched).filter(meant) {
         Some(process) => Lifeline::Held(vec![process.pid()]),
         None => Lifeline::HungUp,

@@ -49,11 +49,12 @@ pub(super) fn leaks(scene: Scene<'_>, trees: &[Tree]) -> Leaks {
     for (tree, root) in owned {
         let among = copy(scene, tree, root).and_then(|copy| copies.get(&copy)).map_or(&[][..], Vec::as_slice);
         let rank = among.iter().position(|other| other.pid() == root.pid()).unwrap_or(0);
+        let quiet = quiet_for(scene, tree);
         let leak = Leak {
             hung_up: hung_up(scene, tree),
             duplicate: duplicate(scene, among, rank),
-            idle: idle(scene, tree),
-            stays: stays(tree, rank),
+            idle: idle(scene, quiet),
+            stays: stays(tree, rank, quiet),
         };
         if leak.hung_up.is_some() || leak.duplicate.is_some() || leak.idle.is_some() {
             found.insert(tree.root, leak);
@@ -70,11 +71,13 @@ fn copy<'a>(scene: Scene<'a>, tree: &'a Tree, root: &'a Process) -> Option<Copy<
     Some((root.parent?, tree.name.as_str(), commands?, environment))
 }
 
-fn stays(tree: &Tree, rank: usize) -> Option<&'static str> {
+fn stays(tree: &Tree, rank: usize, quiet: Option<Duration>) -> Option<&'static str> {
     if tree.members_of(MemberRole::Browser).next().is_some() {
         Some("a browser lives below it")
     } else if rank == 0 {
         Some("it is the newest copy that its client has")
+    } else if quiet.is_none_or(|quiet| quiet.is_zero()) {
+        Some("no earlier look has seen it quiet")
     } else {
         None
     }
@@ -103,16 +106,19 @@ fn duplicate(scene: Scene<'_>, among: &[&Process], rank: usize) -> Option<String
     })
 }
 
-/// Whether none of its processes has moved more than noise for long enough. Only earlier looks can tell.
-fn idle(scene: Scene<'_>, tree: &Tree) -> Option<String> {
+fn idle(scene: Scene<'_>, quiet: Option<Duration>) -> Option<String> {
+    let quiet = quiet.filter(|quiet| *quiet >= scene.policy.live.idle_for)?;
+    Some(format!("its client lives and has not used it for {}", duration(quiet)))
+}
+
+/// For how long none of its processes has moved more than noise. Only earlier looks can tell.
+fn quiet_for(scene: Scene<'_>, tree: &Tree) -> Option<Duration> {
     let now = scene.table.since_boot;
     let quiet = |process: &Process| -> Option<Duration> {
         let sample = scene.memory.sample(&process.id)?;
         let Fact::Known(moved) = &process.details.moved else { return None };
         (!sample.has_moved_since(moved)).then(|| now.saturating_sub(sample.quiet_since))
     };
-    let members = || tree.members.iter().filter_map(|member| scene.table.get(member.pid));
-    let shortest = members().map(quiet).collect::<Option<Vec<Duration>>>()?.into_iter().min()?;
-    (shortest >= scene.policy.live.idle_for)
-        .then(|| format!("its client lives and has not used it for {}", duration(shortest)))
+    let members = tree.members.iter().filter_map(|member| scene.table.get(member.pid));
+    members.map(quiet).collect::<Option<Vec<Duration>>>()?.into_iter().min()
 }

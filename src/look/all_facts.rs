@@ -12,7 +12,7 @@ pub fn all_facts<H: Host>(host: &H) -> Result<ProcessTable, HostError> {
     host.read_commands(&mut table, &everyone);
     host.read_details(&mut table, &everyone);
     host.read_shares(&mut table, &everyone);
-    host.read_listeners(&mut table, &everyone);
+    host.read_channels(&mut table, &everyone);
     let ends: Vec<(Pid, Stream)> = (table.iter())
         .flat_map(|process| Stream::ALL.map(|stream| (process, stream)))
         .filter(|(process, stream)| {

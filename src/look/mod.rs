@@ -225,11 +225,15 @@ impl<H: Host> Reader<'_, H> {
         let ends: Vec<(Pid, Stream)> = found.iter().flat_map(Tree::ends).collect();
         self.host.read_far_ends(table, &ends);
         let listening = self.listening(table, &found, breadth);
-        self.host.read_listeners(table, &listening);
-        // Visitors are said by name.
-        let listeners = listening.iter().filter_map(|pid| table.get(*pid)?.details.listeners.known());
-        let visitors: Vec<Pid> =
-            listeners.flatten().flat_map(|listener| listener.visitors.pids.clone()).collect();
+        self.host.read_channels(table, &listening);
+        // Whoever is connected is said by name, and a client is more than a stranger.
+        let mut visitors: Vec<Pid> = Vec::new();
+        for details in listening.iter().filter_map(|pid| table.get(*pid)).map(|process| &process.details) {
+            let listeners = details.listeners.known().into_iter().flatten();
+            visitors.extend(listeners.flat_map(|listener| &listener.visitors.pids));
+            let channels = details.channels.known().into_iter().flatten();
+            visitors.extend(channels.flat_map(|channel| &channel.others.pids));
+        }
         self.read_commands(table, &visitors);
         self.read_holders(table, &found, breadth);
         found

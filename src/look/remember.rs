@@ -2,11 +2,10 @@
 
 use super::Look;
 use crate::catalog::{Catalog, Role};
-use crate::invocation::{Invocation, Kind};
 use crate::judge::Judgement;
 use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, command_digest};
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, Stream};
-use crate::tree::{MemberRole, Roles, Tree};
+use crate::tree::{MemberRole, Roles, Tree, is_shell};
 
 impl Look {
     /// The memory after this look.
@@ -68,10 +67,6 @@ impl Look {
     }
 }
 
-fn is_shell(process: &Process) -> bool {
-    Invocation::of(process.arguments()).is_none_or(|invocation| invocation.kind == Kind::Shell)
-}
-
 /// The process that stands between a live client and the root of a tree and that no pattern names: a script of the user's
 /// that starts the server. It has no other child, and its client talks to it over stdin and stdout. (A shell or an agent
 /// that happens to run a server has a life of its own; the rules look at what it does.)
@@ -83,7 +78,7 @@ pub(super) fn unknown_wrapper<'a>(
     let wrapper = table.parent(table.get(tree.root)?)?;
     let client = table.parent(wrapper)?;
     let only_child = table.living_children(wrapper.pid()).count() == 1;
-    let named_or_shell = roles.get(wrapper.pid()).is_some() || is_shell(wrapper);
+    let named_or_shell = roles.get(wrapper.pid()).is_some() || is_shell(wrapper.arguments());
     let unknown = !named_or_shell && roles.role(client.pid()) == Some(Role::Client);
     (tree.adopter.is_none() && unknown && only_child).then_some(wrapper).filter(|wrapper| {
         let stdio = [Stream::Stdin, Stream::Stdout].map(|stream| wrapper.descriptor(stream));

@@ -181,7 +181,33 @@ pub struct Listener {
     pub visitors: Visitors,
 }
 
-/// Who is connected to a listening socket, accepted or still waiting for it.
+/// In which way a process is connected beside its stdin and stderr.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// A pipe or socket pair, or a connection of which nobody can tell who began it: whoever holds the other end may need it.
+    Line,
+    /// Somebody has connected to it.
+    Inbound,
+    /// It has connected to somebody: a database, a daemon, another machine.
+    Outward,
+    /// Anybody may send to it, and nobody can tell who does: a bound datagram socket, a named FIFO, a unix socket of another
+    /// network namespace.
+    Receives,
+}
+
+/// One connection of a process, listening sockets aside.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Channel {
+    /// What it is: `pipe 7`, `TCP 10.0.0.7:5432`, `unix /run/x`.
+    pub what: String,
+    /// In which way.
+    pub way: Way,
+    /// Who holds the other end.
+    pub others: Visitors,
+}
+
+/// Who is connected to a listening socket, accepted or still waiting for it; or who holds another end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Visitors {
     /// Processes that hold the other end of a connection, in order of pid.
@@ -218,9 +244,11 @@ pub struct Details {
     pub far_ends: [Fact<FarEnd>; DESCRIPTORS],
     /// Sockets that it listens on, TCP and unix, of our network namespace.
     pub listeners: Fact<Vec<Listener>>,
+    /// Its other connections: sockets, and pipes beside stdin, stdout of root and server, and stderr.
+    pub channels: Fact<Vec<Channel>>,
     /// Bytes that it has moved.
     pub moved: Fact<Moved>,
-    /// A digest of its whole environment; equal digests mean equal environments within one run of orphand.
+    /// A digest of its whole environment and its working directory; equal digests mean equal ones within one run of orphand.
     pub environment: Fact<u64>,
     /// The process that traces it: a debugger.
     pub tracer: Fact<Pid>,

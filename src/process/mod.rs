@@ -6,8 +6,8 @@ mod facts;
 mod table;
 
 pub use facts::{
-    ClientMark, DESCRIPTORS, Deferred, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks, Memory,
-    Moved, Stream, Users, Visitors,
+    Channel, ClientMark, DESCRIPTORS, Deferred, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks,
+    Memory, Moved, Stream, Users, Visitors, Way,
 };
 pub use table::{Observer, ProcessTable};
 

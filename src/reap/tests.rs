@@ -16,7 +16,7 @@ fn pid(number: i32) -> Pid {
 
 fn member(number: i32, role: MemberRole) -> Member {
     let id = ProcessId { pid: pid(number), start_ticks: 1, unique: None, boot: BootId(1) };
-    Member { id, role, stopped: false }
+    Member { id, role, goes_on: false, stopped: false }
 }
 
 fn at(seconds: u64) -> Duration {
@@ -194,4 +194,14 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_script_that_would_go_on_ends_before_what_it_waits_for() {
+    let script = Member { goes_on: true, ..member(1, Launcher) };
+    let mut tree = Escalation::new(vec![member(2, Server), script], TIMING);
+    let effects = tree.step(Event::Tick, Duration::ZERO);
+    let signalled: Vec<Effect> =
+        effects.into_iter().filter(|effect| matches!(effect, Effect::Signal(_, _))).collect();
+    assert_eq!(signalled, [1, 2].map(|number| Effect::Signal(pid(number), Signal::Terminate)));
 }

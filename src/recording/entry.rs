@@ -1,150 +1,16 @@
 //! One process of a recording.
 
+use super::parts::{
+    ChannelText, Command, Field, KinText, ListenerText, MarksText, MemoryText, MovedText, SampleText,
+    SightingText, User, channel, channel_text, fact, field, is_false, listener, listener_text, marks_text,
+    read_command, read_marks, users,
+};
 use super::words::{descriptor_of, descriptor_text, duration_of, duration_text, far_end_of, far_end_text};
 use super::{RecordingError, wrong};
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Sighting, command_digest};
-use crate::process::{
-    BootId, ClientMark, DESCRIPTORS, Details, Fact, Listener, Marks, Moved, Pid, Process, ProcessId,
-    ProcessTable, State, Users, Visitors,
-};
+use crate::memory::{Kin, KnownClient, Memory, Sample, Sighting, command_digest};
+use crate::process::{BootId, DESCRIPTORS, Details, Moved, Pid, Process, ProcessId, ProcessTable, State};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// A fact as it is written: its value, or why there is none.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Written<T> {
-    Missing(Missing),
-    Value(T),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) enum Missing {
-    #[serde(rename = "(none)")]
-    Absent,
-    #[serde(rename = "(denied)")]
-    Denied,
-    #[serde(rename = "(gone)")]
-    Gone,
-    #[serde(rename = "(unread)")]
-    Unread,
-}
-
-/// Arguments one by one, or a line as a person would type it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Command {
-    Line(String),
-    Words(Vec<String>),
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(super) enum User {
-    Both(u32),
-    RealAndEffective([u32; 2]),
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ListenerText {
-    address: String,
-    #[serde(default)]
-    visitors: Vec<Pid>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    elsewhere: Vec<String>,
-    #[serde(default = "yes", skip_serializing_if = "is_true")]
-    complete: bool,
-}
-
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MarksText {
-    #[serde(skip_serializing_if = "Option::is_none", rename = "ORPHAND")]
-    orphand: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", rename = "SYSTEMD_EXEC_PID")]
-    systemd_exec_pid: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_pid: Option<Pid>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MovedText {
-    disk: u64,
-    #[serde(default)]
-    calls: u64,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MemoryText {
-    rss: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pss: Option<u64>,
-    #[serde(default)]
-    swap: u64,
-}
-
-/// What earlier looks saw of it; times are how long ago.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SightingText {
-    orphaned: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hung_up: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    active: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SampleText {
-    ago: String,
-    #[serde(default)]
-    disk: u64,
-    #[serde(default)]
-    calls: u64,
-    #[serde(default = "nothing")]
-    cpu: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    quiet: Option<String>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct KinText {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<Pid>,
-    part: Part,
-    server: String,
-    pattern: String,
-    client: String,
-    client_pid: Pid,
-    /// How long ago the client started, to know it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    client_age: Option<String>,
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_true(flag: &bool) -> bool {
-    *flag
-}
-
-fn is_false(flag: &bool) -> bool {
-    !*flag
-}
-
-fn nothing() -> String {
-    "0s".to_owned()
-}
-
-type Field<T> = Option<Written<T>>;
 
 /// Keys of `[[process]]` and `[common]`.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -197,6 +63,8 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     listeners: Field<Vec<ListenerText>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    channels: Field<Vec<ChannelText>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     moved: Field<MovedText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     marks: Field<MarksText>,
@@ -244,26 +112,6 @@ pub(super) struct Remembered {
     pub(super) survivors: Vec<ProcessId>,
 }
 
-fn fact<T, U>(written: Field<T>, read: impl FnOnce(T) -> Result<U, String>) -> Result<Fact<U>, String> {
-    Ok(match written {
-        None | Some(Written::Missing(Missing::Unread)) => Fact::Unread,
-        Some(Written::Missing(Missing::Absent)) => Fact::Absent,
-        Some(Written::Missing(Missing::Denied)) => Fact::Denied,
-        Some(Written::Missing(Missing::Gone)) => Fact::Gone,
-        Some(Written::Value(value)) => Fact::Known(read(value)?),
-    })
-}
-
-fn field<T, U>(fact: &Fact<T>, write: impl FnOnce(&T) -> U) -> Field<U> {
-    match fact {
-        Fact::Unread => None,
-        Fact::Absent => Some(Written::Missing(Missing::Absent)),
-        Fact::Denied => Some(Written::Missing(Missing::Denied)),
-        Fact::Gone => Some(Written::Missing(Missing::Gone)),
-        Fact::Known(value) => Some(Written::Value(write(value))),
-    }
-}
-
 /// Calls `$each!(name)` for every key that `[common]` may give for a process.
 macro_rules! shared_keys {
     ($each:ident) => {
@@ -287,6 +135,7 @@ macro_rules! shared_keys {
         $each!(tracer);
         $each!(cgroup);
         $each!(listeners);
+        $each!(channels);
         $each!(moved);
         $each!(marks);
         $each!(memory);
@@ -369,6 +218,8 @@ impl Entry {
             net_namespace: fact(self.net_namespace, Ok).map_err(at("net_namespace"))?,
             listeners: fact(self.listeners, |all| Ok(all.into_iter().map(listener).collect()))
                 .map_err(at("listeners"))?,
+            channels: fact(self.channels, |all| Ok(all.into_iter().map(channel).collect()))
+                .map_err(at("channels"))?,
             moved: fact(self.moved, |moved| Ok(Moved { disk: moved.disk, calls: moved.calls }))
                 .map_err(at("moved"))?,
             environment: fact(self.environment, |number| Ok(number as u64)).map_err(at("environment"))?,
@@ -460,6 +311,7 @@ impl Entry {
             tracer: field(&details.tracer, |pid| *pid),
             cgroup: field(&details.cgroup, String::clone),
             listeners: field(&details.listeners, |all| all.iter().map(listener_text).collect()),
+            channels: field(&details.channels, |all| all.iter().map(channel_text).collect()),
             moved: field(&details.moved, |moved| MovedText { disk: moved.disk, calls: moved.calls }),
             marks: field(&details.marks, marks_text),
             memory: field(&details.memory, |memory| MemoryText {
@@ -490,43 +342,5 @@ impl Entry {
             }),
             survived_kill: memory.has_survived(&process.id),
         }
-    }
-}
-
-fn read_command(command: Command) -> Result<Vec<String>, String> {
-    match command {
-        Command::Words(words) => Ok(words),
-        Command::Line(line) => shell_words::split(&line).map_err(|error| format!("`{line}`: {error}")),
-    }
-}
-
-fn users(user: &User) -> Users {
-    match user {
-        User::Both(uid) => Users { real: *uid, effective: *uid },
-        User::RealAndEffective([real, effective]) => Users { real: *real, effective: *effective },
-    }
-}
-
-fn listener(text: ListenerText) -> Listener {
-    let visitors = Visitors { pids: text.visitors, elsewhere: text.elsewhere, complete: text.complete };
-    Listener { address: text.address, visitors }
-}
-
-fn listener_text(listener: &Listener) -> ListenerText {
-    let Visitors { pids, elsewhere, complete } = listener.visitors.clone();
-    ListenerText { address: listener.address.clone(), visitors: pids, elsewhere, complete }
-}
-
-fn read_marks(text: MarksText) -> Marks {
-    let client = text.client.map(|name| ClientMark { name, pid: text.client_pid });
-    Marks { orphand: text.orphand, systemd_exec_pid: text.systemd_exec_pid, client }
-}
-
-fn marks_text(marks: &Marks) -> MarksText {
-    MarksText {
-        orphand: marks.orphand.clone(),
-        systemd_exec_pid: marks.systemd_exec_pid.clone(),
-        client: marks.client.as_ref().map(|client| client.name.clone()),
-        client_pid: marks.client.as_ref().and_then(|client| client.pid),
     }
 }

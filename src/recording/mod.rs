@@ -4,6 +4,7 @@
 //! A fact that is not there was not read; facts that most processes share stand once, in `[common]`.
 
 mod entry;
+mod parts;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -1,8 +1,11 @@
 //! The facts behind a verdict, one process at a time, in words; and what would make the denied ones readable.
 
 use super::{View, printable, user_name};
-use crate::process::{Descriptor, Fact, FarEnd, Holders, Listener, Pid, Process, Stream};
+use crate::process::{Channel, Descriptor, Fact, FarEnd, Holders, Listener, Pid, Process, Stream};
 use crate::words::{duration, size};
+
+/// Of a busy process no more than this many are told.
+const MOST_CHANNELS: usize = 6;
 
 /// One fact: its name and what is known.
 pub(super) type Line = (&'static str, String);
@@ -40,6 +43,7 @@ pub(super) fn facts(view: View<'_>, process: &Process) -> Vec<Line> {
         lines.push((name, stream_words(process, stream)));
     }
     lines.push(("listens on", say(&details.listeners, |all| listeners(all))));
+    lines.push(("connected", say(&details.channels, |all| channels(all))));
     lines.push(("disk traffic", say(&details.moved, |moved| size(moved.disk))));
     let marks = say(&details.marks, |marks| {
         let pid =
@@ -137,6 +141,20 @@ fn listeners(all: &[Listener]) -> String {
         format!("{} ({who})", printable(&listener.address))
     };
     all.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+fn channels(all: &[Channel]) -> String {
+    let words = |channel: &Channel| {
+        let pids = channel.others.pids.iter().map(Pid::to_string).collect::<Vec<_>>().join(", ");
+        let what = printable(&channel.what);
+        if pids.is_empty() { what } else { format!("{what} ({pids})") }
+    };
+    let lines: Vec<String> = all.iter().take(MOST_CHANNELS).map(words).collect();
+    match (all.len(), all.len().saturating_sub(MOST_CHANNELS)) {
+        (0, _) => "nowhere else".to_owned(),
+        (_, 0) => lines.join(", "),
+        (_, more) => format!("{} and {more} more", lines.join(", ")),
+    }
 }
 
 fn say<T>(fact: &Fact<T>, words: impl FnOnce(&T) -> String) -> String {

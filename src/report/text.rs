@@ -138,7 +138,16 @@ fn write_tree(out: &mut String, view: View<'_>, judgement: &Judgement, done: Opt
     if let Some(done) = done {
         write_wrapped(out, "  ", 2, &format!("=> {}", outcome_words(done)));
     }
-    write_members(out, view, judgement, judgement.tree.root, "  ", true, true);
+    let tree = &judgement.tree;
+    write_members(out, view, judgement, tree.root, "  ", true, true);
+    // What has detached itself, as a browser's crash handler does, hangs below none of the others.
+    let detached = tree.members.iter().map(|member| member.pid).filter(|pid| {
+        let parent = view.process(*pid).and_then(|process| process.parent);
+        *pid != tree.root && !parent.is_some_and(|parent| tree.contains(parent))
+    });
+    for pid in detached {
+        write_members(out, view, judgement, pid, "  ", true, true);
+    }
     out.push('\n');
 }
 

@@ -7,7 +7,7 @@ use crate::judge::Judgement;
 use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
 use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
-use crate::tree::{MemberRole, Roles, Tree};
+use crate::tree::{MemberRole, Roles, Tree, is_shell_script};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
@@ -241,7 +241,8 @@ where
             Some(Role::Browser) => MemberRole::Browser,
             _ => MemberRole::Other,
         };
-        Some(reap::Member { id: process.id, role, stopped: process.state == State::Stopped })
+        let goes_on = is_shell_script(process.arguments());
+        Some(reap::Member { id: process.id, role, goes_on, stopped: process.state == State::Stopped })
     }
 }
 
@@ -253,6 +254,7 @@ impl Falls {
             .map(|(member, process)| reap::Member {
                 id: process.id,
                 role: member.role,
+                goes_on: is_shell_script(process.arguments()),
                 stopped: process.state == State::Stopped,
             })
             .collect();

@@ -92,8 +92,12 @@ impl Adopters {
                 found.kinds.insert(process.pid(), kind);
             }
         }
+        // A client or a host that has inherited something may still use it.
+        let owns = |pid: Pid| matches!(roles.role(pid), Some(Role::Client | Role::Host));
         let moved = |kin: &&Kin| {
-            table.get(kin.id.pid).is_some_and(|now| now.id.same(&kin.id) && now.parent != kin.parent)
+            table.get(kin.id.pid).is_some_and(|now| {
+                now.id.same(&kin.id) && now.parent != kin.parent && !now.parent.is_some_and(owns)
+            })
         };
         found.adopted = memory.all_kin().filter(moved).map(|kin| kin.id.pid).collect();
         found

@@ -34,6 +34,16 @@ const PLACES: [&str; 10] = [
 const PROGRAMS: [&str; 5] =
     ["chrome-headless-shell", "headless_shell", "camoufox", "camoufox-bin", "pw_run.sh"];
 
+/// Programs that are parts of a browser.
+const HELPERS: [&str; 6] = [
+    "plugin-container",
+    "WebKitWebProcess",
+    "WebKitNetworkProcess",
+    "WebKitGPUProcess",
+    "WPEWebProcess",
+    "WPENetworkProcess",
+];
+
 /// Whether a browser's command line carries a mark of automation. Without any, it is the user's own.
 pub fn is_automated(arguments: &[String]) -> bool {
     is_made_for_automation(arguments)
@@ -66,7 +76,8 @@ pub fn has_debugging_pipe(arguments: &[String]) -> bool {
 pub fn is_browser_helper(arguments: &[String]) -> bool {
     let program = arguments.first().map_or("", |program| program.split(" --").next().unwrap_or(program));
     let name = base_name(program);
-    name.contains("crashpad_handler")
+    HELPERS.contains(&name)
+        || name.contains("crashpad_handler")
         || name.contains(" Helper")
         || words(arguments).any(|word| word.starts_with("--type=") || word == "-contentproc")
 }

@@ -2,13 +2,15 @@
 
 use super::browsers::{is_automated, profile};
 use super::{
-    Adopters, Head, Member, MemberRole, Roles, Tree, is_browser_helper, is_named_beyond_doubt,
+    Adopters, Head, Member, MemberRole, Roles, Tree, is_browser_helper, is_named_beyond_doubt, is_shell,
     is_users_browser, shares_stdio,
 };
 use crate::catalog::{Catalog, Classified, PatternIndex, Role};
+use crate::invocation::{Invocation, Kind};
 use crate::memory::{Kin, Memory, Part};
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
 use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
 
 /// Finds the trees of a table, in order of their roots' pids. Trees inside another tree are part of it, except below a
 /// client or host.
@@ -47,6 +49,9 @@ pub fn trees(
         .collect();
     found.into_iter().filter(|tree| !inner.contains(&tree.root)).collect()
 }
+
+/// A script that only starts a server has done so within this time.
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 /// Everything that tree building looks at.
 struct Scene<'a> {
@@ -139,9 +144,24 @@ impl Scene<'_> {
             },
             None => {
                 let kin = self.memory.kin(parent).is_some_and(|kin| kin.part == Part::Launcher);
-                kin || shares_stdio(parent, server)
+                kin || (shares_stdio(parent, server) && self.only_starts(parent))
             }
         }
+    }
+
+    /// A shell that only starts a server does so at once. One that runs a list of commands, or has done something before,
+    /// may go on with the next.
+    fn only_starts(&self, parent: &Process) -> bool {
+        if !is_shell(parent.arguments()) {
+            return true;
+        }
+        let script = Invocation::of(parent.arguments()).is_some_and(|found| found.kind == Kind::Script);
+        let started = |process: &Process| process.id.start_ticks;
+        let at_once = self.table.living_children(parent.pid()).all(|child| {
+            let ticks = started(child).saturating_sub(started(parent));
+            ticks <= AT_ONCE.as_secs() * self.table.ticks_per_second
+        });
+        script && at_once
     }
 
     fn tree(&self, head: Head, chain: Vec<Pid>) -> Option<Tree> {
@@ -215,6 +235,16 @@ impl Scene<'_> {
         let profiles: Vec<&str> = (tree.members_of(MemberRole::Browser))
             .filter_map(|pid| profile(self.table.get(pid)?.arguments()))
             .collect();
+        // A browser outside that has the same profile open needs its crash handler.
+        let outside = |process: &&Process| {
+            self.roles.role(process.pid()) == Some(Role::Browser)
+                && process.state != State::Zombie
+                && !is_browser_helper(process.arguments())
+                && !tree.contains(process.pid())
+        };
+        let shared: Vec<&str> =
+            self.table.iter().filter(outside).filter_map(|process| profile(process.arguments())).collect();
+        let profiles: Vec<&str> = profiles.into_iter().filter(|own| !shared.contains(own)).collect();
         if profiles.is_empty() {
             return;
         }

@@ -11,6 +11,7 @@ pub use browsers::{has_debugging_pipe, is_browser_helper, is_headless, listens_f
 pub use find::trees;
 
 use crate::catalog::{Catalog, Classified, Pattern, PatternIndex, Role, Strength};
+use crate::invocation::{self, Invocation, Kind};
 use crate::memory::Kin;
 use crate::process::{Descriptor, Pid, Process, ProcessTable, Stream};
 use std::collections::HashMap;
@@ -166,13 +167,16 @@ impl Tree {
     }
 }
 
-/// A browser that carries no automation mark, itself or from the browser above it, belongs to the user.
+/// A browser that carries no automation mark belongs to the user; a helper process of one is judged by the browser above.
 pub fn is_users_browser(table: &ProcessTable, roles: &Roles, process: &Process) -> bool {
     let is_browser = |process: &&Process| roles.role(process.pid()) == Some(Role::Browser);
+    if !is_browser(&process) || browsers::is_automated(process.arguments()) {
+        return false;
+    }
     let above = table.ancestors(process.pid());
-    let mut line =
-        std::iter::once(process).chain(above.iter().filter_map(|pid| table.get(*pid))).take_while(is_browser);
-    is_browser(&process) && !line.any(|browser| browsers::is_automated(browser.arguments()))
+    let mut line = above.iter().filter_map(|pid| table.get(*pid)).take_while(is_browser);
+    !(is_browser_helper(process.arguments())
+        && line.any(|browser| browsers::is_automated(browser.arguments())))
 }
 
 /// Whether two processes have the very same pipes or sockets as stdin and stdout. A client cannot: it has the far ends.
@@ -183,6 +187,18 @@ fn shares_stdio(a: &Process, b: &Process) -> bool {
         _ => false,
     };
     same(0) && same(1)
+}
+
+/// Whether a command line runs a shell, with a script or without.
+pub fn is_shell(arguments: &[String]) -> bool {
+    Invocation::of(arguments).is_some_and(|invocation| invocation::is_shell(&invocation.program))
+}
+
+/// Whether a command line runs a shell with a script, which may go on after any of its commands.
+pub fn is_shell_script(arguments: &[String]) -> bool {
+    let script = |invocation: &Invocation| matches!(invocation.kind, Kind::Script | Kind::Shell);
+    is_shell(arguments)
+        && Invocation::of(arguments).is_some_and(|found| found.through.is_empty() && script(&found))
 }
 
 /// Whether a strong pattern, or one that the user wrote, names the server.

@@ -63,7 +63,7 @@ fn a_wrapper_that_names_a_server_but_runs_two_things_is_left_out_itself() {
 #[test]
 fn a_dead_sibling_does_not_make_a_shell_busy() {
     let mut table = Table::new();
-    table.add(10, 1, "sh -c 'true & exec_something'");
+    table.add(10, 1, "sh run.sh");
     table.add(11, 10, "true").zombie();
     table.add(12, 10, "foo-mcp").stdio_of(10);
     assert_eq!(chain(&table.trees()[0]), [10, 12]);
@@ -229,4 +229,97 @@ fn what_a_wrapper_launched_is_the_server_whatever_it_is_called() {
     assert_eq!((chain(&found[0]), found[0].name.as_str()), (vec![10, 11], "claude-plugin"));
     assert_eq!((chain(&found[1]), found[1].name.as_str()), (vec![20, 21, 22], "foo-mcp"));
     assert_eq!(members(&found[1])[3], (23, "other"));
+}
+
+#[test]
+fn a_browser_is_told_from_the_users_own_by_its_marks_on_both_systems() {
+    // Line; whether it is automation's, whether it shows no window, whether it is a helper process.
+    let rows = [
+        ("/opt/google/chrome/chrome", false, false, false),
+        ("/usr/lib/chromium/chromium --profile-directory=Default https://example.org", false, false, false),
+        ("/usr/bin/brave-browser", false, false, false),
+        (
+            "/opt/google/chrome/chrome --user-data-dir=/h/.cache/ms-playwright/mcp-chrome-1f",
+            true,
+            false,
+            false,
+        ),
+        (
+            "chrome --headless=new --user-data-dir=/h/.cache/chrome-devtools-mcp/chrome-profile",
+            true,
+            true,
+            false,
+        ),
+        (
+            "/h/.cache/ms-playwright/chromium_headless_shell-1/chrome-linux/headless_shell --no-sandbox",
+            true,
+            true,
+            false,
+        ),
+        (
+            "chromium --remote-debugging-pipe --user-data-dir=/tmp/playwright_chromiumdev_profile-x",
+            true,
+            false,
+            false,
+        ),
+        ("chromium --headless --user-data-dir=/h/.cache/rod/user-data", true, true, false),
+        ("firefox -headless -profile /tmp/playwright_firefoxdev_profile-x -juggler-pipe", true, true, false),
+        (
+            "/h/.cache/ms-playwright/webkit-1/minibrowser-wpe/MiniBrowser --inspector-pipe --headless",
+            true,
+            true,
+            false,
+        ),
+        ("chrome --type=renderer --user-data-dir=/tmp/agent-browser-chrome-1", true, false, true),
+        ("firefox -contentproc -childID 1", false, false, true),
+        ("'/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'", false, false, false),
+        (
+            "'/Applications/Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing' --remote-debugging-pipe",
+            true,
+            false,
+            false,
+        ),
+        (
+            "'/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge' --headless --remote-debugging-port=0",
+            true,
+            true,
+            false,
+        ),
+        (
+            "'/Applications/Chromium.app/Contents/MacOS/Chromium' --user-data-dir=/T/puppeteer_dev_chrome_profile-x",
+            true,
+            false,
+            false,
+        ),
+        (
+            "'/X/Google Chrome for Testing Framework.framework/Helpers/Google Chrome for Testing Helper (Renderer).app/Contents/MacOS/Google Chrome for Testing Helper (Renderer)' --type=renderer --user-data-dir=/h/Library/Caches/ms-playwright/mcp-chrome",
+            true,
+            false,
+            true,
+        ),
+    ];
+    let settings = Table::new().settings();
+    for (line, automated, headless, helper) in rows {
+        let words = shell_words::split(line).unwrap();
+        let role = settings.catalog.classify(&words).map(|found| found.role);
+        assert_eq!(role, Some(crate::catalog::Role::Browser), "{line}");
+        let said = (browsers::is_automated(&words), is_headless(&words), is_browser_helper(&words));
+        assert_eq!(said, (automated, headless, helper), "{line}");
+    }
+}
+
+#[test]
+fn a_rewritten_command_line_is_read_like_an_ordinary_one() {
+    let title = "chromium --type=renderer --user-data-dir=/tmp/puppeteer_dev_chrome_profile-x".to_owned();
+    assert!(
+        browsers::is_automated(std::slice::from_ref(&title))
+            && is_browser_helper(std::slice::from_ref(&title))
+    );
+    assert_eq!(browsers::profile(&[title]), Some("/tmp/puppeteer_dev_chrome_profile-x"));
+    let crash_handler =
+        ["/opt/google/chrome/chrome_crashpad_handler", "--database=/tmp/x/Crash Reports"].map(str::to_owned);
+    assert_eq!(
+        (browsers::profile(&crash_handler), is_browser_helper(&crash_handler)),
+        (Some("/tmp/x"), true)
+    );
 }

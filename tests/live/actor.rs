@@ -224,10 +224,16 @@ enum Visit {
 /// `accept` connections are taken, otherwise they wait.
 fn listen(actor: &Actor, word: &str) -> Option<Listening> {
     let address = report_path(&format!("{}.address", actor.name));
-    let accepts = actor.does.iter().any(|word| word == "accept");
+    let does = |wanted: &str| actor.does.iter().any(|word| word == wanted);
+    let (accepts, accepts_one) = (does("accept"), does("accept-one"));
     let listening = match word {
         "listen-tcp" => Listening::Tcp(TcpListener::bind("127.0.0.1:0").expect("a port")),
         "listen-tcp6" => Listening::Tcp(TcpListener::bind("[::]:0").expect("a port")),
+        "udp" => {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+            std::thread::spawn(move || hold(socket));
+            return None;
+        }
         "listen-unix" => {
             let path = report_path(&format!("{}.listener", actor.name));
             Listening::Unix(UnixListener::bind(path).expect("a socket"))
@@ -239,6 +245,18 @@ fn listen(actor: &Actor, word: &str) -> Option<Listening> {
         Listening::Unix(_) => "unix".to_owned(),
     };
     std::fs::write(address, written).expect("a file");
+    if accepts_one {
+        // Whoever has accepted enough closes its listener and serves on.
+        match listening {
+            Listening::Tcp(listener) => {
+                _ = std::thread::spawn(move || serve_one(listener, |one| one.accept()))
+            }
+            Listening::Unix(listener) => {
+                _ = std::thread::spawn(move || serve_one(listener, |one| one.accept()))
+            }
+        }
+        return None;
+    }
     if accepts {
         match &listening {
             Listening::Tcp(listener) => {
@@ -252,6 +270,18 @@ fn listen(actor: &Actor, word: &str) -> Option<Listening> {
         }
     }
     Some(listening)
+}
+
+fn serve_one<L, C>(listener: L, accept: impl Fn(&L) -> C) {
+    let connection = accept(&listener);
+    drop(listener);
+    hold(connection);
+}
+
+fn hold<T>(_connection: T) {
+    loop {
+        std::thread::park();
+    }
 }
 
 fn keep<T>(connections: impl Iterator<Item = T>) {

@@ -134,7 +134,7 @@ fn explain_says_every_rule_and_why_a_process_is_no_business_of_ours() {
             "owned: its parent opencode",
             "Rules, in order",
             "hung-up",
-            "no marks in the environment",
+            "environment no marks",
         ] {
             assert!(said.contains(part), "{part:?} is not in\n{said}");
         }

@@ -50,6 +50,40 @@ fn who_is_connected_keeps_an_orphan() {
 }
 
 #[test]
+fn who_is_connected_without_a_listener_keeps_it_too() {
+    on_stage("evidence::who_is_connected_without_a_listener_keeps_it_too", |stage| {
+        let mut dead = client("dead");
+        for kind in ["listen-tcp", "listen-unix"] {
+            dead = dead.child(actor(kind, "foo-mcp").does(&[kind, "accept-one"]));
+        }
+        stage.enter(dead.child(actor("datagrams", "bar-mcp").does(&["udp"])));
+        for kind in ["listen-tcp", "listen-unix"] {
+            let visitor = actor(&format!("{kind}-visitor"), "python3 /x/app.py").stdio("null");
+            stage.enter(visitor.does(&[&format!("visit:{kind}")]));
+        }
+        let listens = |stage: &Stage| {
+            let tree = stage.json(&["explain", &stage.pid("listen-tcp").to_string(), "--json"]);
+            tree["facts"][0]["listens on"].as_str().is_some_and(|text| text != "nothing")
+        };
+        stage.crash("dead");
+        stage.wait_until("the listener is closed", |stage| !listens(stage));
+        let sweep = stage.sweep();
+        assert_eq!(verdict(stage.tree(&sweep, "listen-unix")), ("spare", "in-use"), "{sweep:#}");
+        // Of two ports that the kernel gave, nobody can tell which one was connected to.
+        assert_eq!(verdict(stage.tree(&sweep, "listen-tcp")), ("report", "unproven"), "{sweep:#}");
+        assert_eq!(verdict(stage.tree(&sweep, "datagrams")), ("report", "listening"));
+        for kind in ["listen-tcp", "listen-unix"] {
+            stage.crash(&format!("{kind}-visitor"));
+        }
+        let sweep = stage.sweep();
+        for kind in ["listen-tcp", "listen-unix"] {
+            assert_eq!(result(stage.tree(&sweep, kind)), "gone", "{kind}: {sweep:#}");
+        }
+        stage.assert_alive(&["datagrams"]);
+    });
+}
+
+#[test]
 fn outward_connections_and_those_of_its_own_parts_are_no_use() {
     on_stage("evidence::outward_connections_and_those_of_its_own_parts_are_no_use", |stage| {
         stage.enter(actor("database", "postgres").stdio("null").does(&["listen-tcp", "accept"]));
@@ -138,12 +172,14 @@ fn a_new_child_is_activity_for_a_while() {
 fn somebodys_work_below_a_terminal_server_is_reported_for_ever() {
     on_stage("evidence::somebodys_work_below_a_terminal_server_is_reported_for_ever", |stage| {
         let training = actor("training", "python3 train.py").stdio("null").does(&["spin"]);
-        let shell = actor("shell", "bash -i").child(training);
+        let shell = actor("shell", "bash -i").child(actor("idle", "sleep 9").stdio("null"));
         let listening = actor("dev-server", "vite").stdio("null").does(&["listen-tcp"]);
-        stage.enter(client("dead").child(actor("terminal", "terminal-mcp").child(shell)));
+        stage.enter(client("dead").child(actor("terminal", "terminal-mcp").child(training)));
+        stage.enter(client("dead3").child(actor("terminal3", "terminal-mcp").child(shell)));
         stage.enter(client("dead2").child(actor("terminal2", "terminal-mcp").child(listening)));
         stage.crash("dead");
         stage.crash("dead2");
+        stage.crash("dead3");
         let used = |stage: &Stage| {
             let stat =
                 std::fs::read_to_string(format!("/proc/{}/stat", stage.pid("training"))).expect("it runs");
@@ -156,7 +192,16 @@ fn somebodys_work_below_a_terminal_server_is_reported_for_ever() {
         assert!(tree["reasons"][0]["text"].as_str().unwrap().starts_with("train.py ("), "{tree:#}");
         let other = stage.tree(&sweep, "terminal2");
         assert_eq!(verdict(other).0, "report", "{other:#}");
-        stage.assert_alive(&["terminal", "shell", "training", "terminal2", "dev-server"]);
+        assert_eq!(verdict(stage.tree(&sweep, "terminal3")), ("report", "work"), "a session that waits");
+        stage.assert_alive(&[
+            "terminal",
+            "training",
+            "terminal2",
+            "dev-server",
+            "terminal3",
+            "shell",
+            "idle",
+        ]);
     });
 }
 

@@ -56,13 +56,25 @@ fn an_unknown_wrapper_is_known_from_before() {
         stage.crash("dead2");
         let sweep = stage.sweep();
         let tree = stage.tree(&sweep, "seen");
-        assert_eq!((verdict(tree), result(tree)), (("reap", "hung-up"), "gone"), "{sweep:#}");
+        // It looks like an agent that waits for its server, so a person must say that it is none.
+        assert_eq!(verdict(tree), ("report", "unproven"), "{sweep:#}");
+        let text = tree["reasons"][0]["text"].as_str().unwrap();
+        assert!(
+            text.contains("wrap.py") && text.contains("opencode") && text.contains("[[launcher]]"),
+            "{text}"
+        );
         assert!(
             stage.find_tree(&sweep, "unseen").is_none(),
             "its wrapper may be anything: it owns its server"
         );
-        stage.assert_gone(&["seen", "seen-server"]);
-        stage.assert_alive(&["unseen", "unseen-server"]);
+        stage.assert_alive(&["seen", "seen-server", "unseen", "unseen-server"]);
+        stage
+            .options
+            .extend(["--set".to_owned(), "launcher=[{name='wrap', script='bin/wrap.py'}]".to_owned()]);
+        let sweep = stage.sweep();
+        for name in ["seen", "unseen"] {
+            assert_eq!(result(stage.tree(&sweep, name)), "gone", "{sweep:#}");
+        }
     });
 }
 

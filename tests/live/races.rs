@@ -59,8 +59,8 @@ impl Host for Meddled<'_> {
     fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_shares(table, pids);
     }
-    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        self.linux.read_listeners(table, pids);
+    fn read_channels(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.linux.read_channels(table, pids);
     }
     fn read_far_ends(&self, table: &mut ProcessTable, ends: &[(Pid, Stream)]) {
         self.linux.read_far_ends(table, ends);

@@ -149,7 +149,7 @@ fn a_strangers_child_with_the_same_dead_stdin_is_not_taken_for_one() {
 #[test]
 fn what_became_a_client_on_the_way_down_is_left_alone() {
     on_stage("reaping::what_became_a_client_on_the_way_down_is_left_alone", |stage| {
-        let shell = actor("shell", "bash -i")
+        let shell = actor("shell", "python3 loop.py")
             .does(&["tell-term", "ignore-term"])
             .becomes(actor("agent", "claude").stdio("inherit"));
         stage.enter(

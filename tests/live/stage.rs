@@ -205,15 +205,10 @@ impl Stage {
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
         let (name, pid) = text.rsplit_once(' ').expect("NAME PID");
         // Copies of one actor have one name; the second to be heard of gets a number.
-        let name = if self.pids.get(name).is_some_and(|pid| lives(*pid))
-            && !name.ends_with("-usr2")
-            && !name.contains(' ')
-        {
-            format!("{name}#2")
-        } else {
-            name.to_owned()
-        };
-        self.pids.insert(name.clone(), pid.parse().expect("a pid"));
+        let pid: i32 = pid.parse().expect("a pid");
+        let twin = self.pids.get(name).is_some_and(|known| *known != pid && lives(*known));
+        let name = if twin { format!("{name}#2") } else { name.to_owned() };
+        self.pids.insert(name.clone(), pid);
         name
     }
 

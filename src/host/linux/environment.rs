@@ -20,8 +20,17 @@ const CLIENTS: [(&str, &str, bool); 4] = [
     ("gemini", "GEMINI_CLI", false),
 ];
 
-/// Marks and digest.
+/// Marks and digest. The same server started in two directories serves two projects, so the directory counts for the digest.
 pub(super) fn read(place: Place<'_>) -> (Fact<Marks>, Fact<u64>) {
+    let (marks, digest) = read_environment(place);
+    match (digest, place.link("cwd")) {
+        (Fact::Known(digest), Some(directory)) => (marks, Fact::Known(KEY.hash_one((digest, directory)))),
+        (Fact::Known(_), None) => (marks, Fact::Denied),
+        (hidden, _) => (marks, hidden),
+    }
+}
+
+fn read_environment(place: Place<'_>) -> (Fact<Marks>, Fact<u64>) {
     let mut buffer = vec![0_u8; 64 * 1024];
     loop {
         let size = buffer.len();

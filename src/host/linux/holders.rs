@@ -8,9 +8,28 @@ use std::collections::HashMap;
 
 /// A way of holding: a link as `/proc/PID/fd/N` shows it, and how the descriptor must be open to count.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Wanted {
+pub(super) struct Wanted {
     link: String,
     open_for: Option<Mode>,
+    /// Whoever has it as descriptor 0, 1 or 2 does not count.
+    beyond_stdio: bool,
+}
+
+impl Wanted {
+    /// Whoever has this socket.
+    pub(super) fn socket(inode: u64) -> Wanted {
+        Wanted { link: format!("socket:[{inode}]"), open_for: None, beyond_stdio: false }
+    }
+
+    /// Whoever has this pipe open so.
+    pub(super) fn pipe(inode: u64, open_for: Mode) -> Wanted {
+        Wanted { link: format!("pipe:[{inode}]"), open_for: Some(open_for), beyond_stdio: false }
+    }
+
+    /// The same, but not as stdin, stdout or stderr.
+    pub(super) fn beyond_stdio(self) -> Wanted {
+        Wanted { beyond_stdio: true, ..self }
+    }
 }
 
 /// Who was found, by link, and who could not be searched.
@@ -22,13 +41,20 @@ struct Found {
 /// Those who hold a link in one way.
 struct Way {
     open_for: Option<Mode>,
+    beyond_stdio: bool,
     pids: Vec<Pid>,
+}
+
+impl Way {
+    fn is(&self, wanted: &Wanted) -> bool {
+        self.open_for == wanted.open_for && self.beyond_stdio == wanted.beyond_stdio
+    }
 }
 
 impl Found {
     fn of(&self, wanted: &Wanted) -> &[Pid] {
         let ways = self.holders.get(&wanted.link).map_or(&[][..], Vec::as_slice);
-        ways.iter().find(|way| way.open_for == wanted.open_for).map_or(&[], |way| &way.pids)
+        ways.iter().find(|way| way.is(wanted)).map_or(&[], |way| &way.pids)
     }
 }
 
@@ -44,10 +70,10 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
         let far_side = match process.descriptor(*stream).known() {
             Some(Descriptor::Pipe(inode)) => {
                 let open_for = if stream.is_read() { Mode::WUSR } else { Mode::RUSR };
-                Wanted { link: format!("pipe:[{inode}]"), open_for: Some(open_for) }
+                Wanted::pipe(*inode, open_for)
             }
             Some(Descriptor::Socket(inode)) => match sockets.get(inode).filter(|socket| socket.peer != 0) {
-                Some(socket) => Wanted { link: format!("socket:[{}]", socket.peer), open_for: None },
+                Some(socket) => Wanted::socket(u64::from(socket.peer)),
                 None => continue,
             },
             _ => continue,
@@ -75,15 +101,15 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
     }
 }
 
-/// Who holds sockets, and who could not be searched for them.
+/// Who holds the other ends of channels, and who could not be searched for them.
 pub(super) struct Search {
     found: Found,
 }
 
 impl Search {
-    /// The processes that hold this socket.
-    pub(super) fn holders(&self, inode: u64) -> &[Pid] {
-        self.found.of(&Wanted { link: format!("socket:[{inode}]"), open_for: None })
+    /// The processes that hold this.
+    pub(super) fn holders(&self, wanted: &Wanted) -> &[Pid] {
+        self.found.of(wanted)
     }
 
     /// Whether every process that could belong to this user was searched.
@@ -92,16 +118,14 @@ impl Search {
     }
 }
 
-/// Finds the processes that hold these sockets.
-pub(super) fn search_sockets(
+/// Finds the processes that hold these.
+pub(super) fn search<'a>(
     proc: Place<'_>,
     table: &ProcessTable,
-    inodes: &[u64],
+    wanted: impl Iterator<Item = &'a Wanted>,
     everyone: &[Pid],
 ) -> Search {
-    let wanted: Vec<Wanted> =
-        inodes.iter().map(|inode| Wanted { link: format!("socket:[{inode}]"), open_for: None }).collect();
-    Search { found: search_everyone(proc, table, wanted.iter(), everyone) }
+    Search { found: search_everyone(proc, table, wanted, everyone) }
 }
 
 fn owners(proc: Place<'_>, pids: &[Pid]) -> Vec<Option<u32>> {
@@ -121,9 +145,9 @@ pub(super) fn sharers(
 ) -> Option<Vec<Vec<Pid>>> {
     let wanted: Vec<Wanted> = (descriptors.iter())
         .map(|descriptor| match descriptor {
-            Descriptor::Pipe(inode) => Wanted { link: format!("pipe:[{inode}]"), open_for: Some(Mode::RUSR) },
-            Descriptor::Socket(inode) => Wanted { link: format!("socket:[{inode}]"), open_for: None },
-            other => Wanted { link: other.word().to_owned(), open_for: None },
+            Descriptor::Pipe(inode) => Wanted::pipe(*inode, Mode::RUSR),
+            Descriptor::Socket(inode) => Wanted::socket(*inode),
+            other => Wanted { link: other.word().to_owned(), open_for: None, beyond_stdio: false },
         })
         .collect();
     let found = search_everyone(proc, table, wanted.iter(), everyone);
@@ -140,8 +164,9 @@ fn search_everyone<'a>(
     let mut found = Found { holders: HashMap::new(), unsearched: Vec::new() };
     for wanted in wanted {
         let ways = found.holders.entry(wanted.link.clone()).or_default();
-        if !ways.iter().any(|way| way.open_for == wanted.open_for) {
-            ways.push(Way { open_for: wanted.open_for, pids: Vec::new() });
+        if !ways.iter().any(|way| way.is(wanted)) {
+            let Wanted { open_for, beyond_stdio, .. } = *wanted;
+            ways.push(Way { open_for, beyond_stdio, pids: Vec::new() });
         }
     }
     for pid in everyone {
@@ -149,11 +174,11 @@ fn search_everyone<'a>(
             continue;
         }
         let searched = match threads_of_ended(proc, *pid) {
-            None => search(proc, *pid, &format!("{pid}/fd"), &mut found),
+            None => search_list(proc, *pid, &format!("{pid}/fd"), &mut found),
             Some(threads) => threads.is_some_and(|threads| {
                 threads
                     .iter()
-                    .all(|thread| search(proc, *pid, &format!("{pid}/task/{thread}/fd"), &mut found))
+                    .all(|thread| search_list(proc, *pid, &format!("{pid}/task/{thread}/fd"), &mut found))
             }),
         };
         if !searched && !keeps_a_session(proc, *pid) {
@@ -193,7 +218,7 @@ fn threads_of_ended(proc: Place<'_>, pid: Pid) -> Option<Option<Vec<String>>> {
 }
 
 /// Searches one list of descriptors. `false` when it may not be read; a process that has ended holds nothing.
-fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
+fn search_list(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = match openat(proc.fd(), path, flags, Mode::empty()) {
         Ok(directory) => directory,
@@ -224,9 +249,10 @@ fn search(proc: Place<'_>, pid: Pid, path: &str, found: &mut Found) -> bool {
         let mode =
             statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| Mode::from_raw_mode(stat.st_mode));
         for way in ways {
-            let counts = way
+            let open = way
                 .open_for
                 .is_none_or(|wanted| mode.is_err() || mode.is_ok_and(|mode| mode.contains(wanted)));
+            let counts = open && !(way.beyond_stdio && matches!(name.to_bytes(), b"0" | b"1" | b"2"));
             if counts && way.pids.last() != Some(&pid) {
                 way.pids.push(pid);
             }

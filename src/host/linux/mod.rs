@@ -1,15 +1,16 @@
 //! Linux: procfs for seeing, pidfd for holding and signalling, sock_diag for the far ends of sockets.
 
+mod channels;
 mod details;
 mod environment;
 mod far_ends;
 mod files;
 mod holders;
-mod listeners;
 mod pin;
 mod sockets;
 mod stat;
 mod tcp;
+mod udp;
 
 pub use pin::PidFd;
 
@@ -184,10 +185,10 @@ impl Host for Linux {
         }
     }
 
-    fn read_listeners(&self, table: &mut ProcessTable, pids: &[Pid]) {
+    fn read_channels(&self, table: &mut ProcessTable, pids: &[Pid]) {
         // Without candidates nothing is asked, as everywhere.
         if !pids.is_empty() {
-            listeners::read(self.place(), table, pids, &self.pids().unwrap_or_default());
+            channels::read(self.place(), table, pids, &self.pids().unwrap_or_default());
         }
     }
 

@@ -2,7 +2,9 @@
 
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
-use netlink_packet_sock_diag::unix::{ShowFlags, StateFlags, UnixRequest, nlas::Nla, nlas::UnixDiagName};
+use netlink_packet_sock_diag::unix::{
+    ShowFlags, StateFlags, UnixRequest, UnixResponseHeader, nlas::Nla, nlas::UnixDiagName,
+};
 use netlink_sys::{Socket, SocketAddr, protocols::NETLINK_SOCK_DIAG};
 use std::collections::HashMap;
 use std::io;
@@ -22,7 +24,7 @@ const BOTH_SIDES: u8 = 3;
 /// All unix sockets that report a peer and their shutdown state, by inode.
 pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
     let mut found = HashMap::new();
-    dump(StateFlags::ESTABLISHED, ShowFlags::PEER, |inode, nlas| {
+    dump(StateFlags::ESTABLISHED, ShowFlags::PEER, |header, nlas| {
         let peer = nlas.iter().find_map(|nla| match nla {
             Nla::Peer(inode) => Some(*inode),
             _ => None,
@@ -32,35 +34,101 @@ pub(super) fn unix_sockets() -> io::Result<HashMap<u64, UnixSocket>> {
             _ => None,
         });
         if let (Some(peer), Some(shutdown)) = (peer, shutdown) {
-            found.insert(inode, UnixSocket { peer, is_shut_down: shutdown & BOTH_SIDES == BOTH_SIDES });
+            found.insert(
+                u64::from(header.inode),
+                UnixSocket { peer, is_shut_down: shutdown & BOTH_SIDES == BOTH_SIDES },
+            );
         }
     })?;
     Ok(found)
 }
 
-/// Listening unix sockets, and the connections to them.
+/// Every unix socket of our network namespace, with its name and its far end.
 #[derive(Default)]
-pub(super) struct UnixListeners {
-    names: HashMap<u64, String>,
-    waiting: HashMap<u64, Vec<u32>>,
-    /// Far ends of the accepted connections: those have their listener's name.
+pub(super) struct UnixTable {
+    sockets: HashMap<u64, Entry>,
+    /// Far ends of the accepted connections by name: those have their listener's.
     accepted: HashMap<String, Vec<u32>>,
 }
 
-impl UnixListeners {
-    /// The name under which a socket listens, if it does.
-    pub(super) fn listens(&self, inode: u64) -> Option<&str> {
-        self.names.get(&inode).map(String::as_str)
-    }
+#[derive(Default)]
+struct Entry {
+    listens: bool,
+    datagrams: bool,
+    name: Option<String>,
+    peer: Option<u32>,
+    waiting: Vec<u32>,
+}
 
-    /// Inodes of the sockets that are connected to this listener, or wait for being accepted.
-    pub(super) fn visitors(&self, listener: u64) -> Vec<u64> {
-        let accepted = self.names.get(&listener).and_then(|name| self.accepted.get(name));
-        let all = accepted.into_iter().chain(self.waiting.get(&listener)).flatten();
-        // 0 means that the other end is closed.
-        all.filter(|inode| **inode != 0).map(|inode| u64::from(*inode)).collect()
+/// What a unix socket is to the process that has it.
+pub(super) enum UnixKind {
+    /// It listens under this name; these are connected, or wait for being accepted.
+    Listens(String, Vec<u64>),
+    /// One of a pair, or a connection without a name on either side.
+    Pair(u64),
+    /// Somebody has connected to this name.
+    Accepted(String, u64),
+    /// It has connected to this name.
+    Connected(String, u64),
+    /// Anybody may send datagrams to this name.
+    Receives(String),
+    /// Nobody is at its other end.
+    Alone,
+}
+
+impl UnixTable {
+    /// What this socket is; `None` when it is none of ours.
+    pub(super) fn kind(&self, inode: u64) -> Option<UnixKind> {
+        let entry = self.sockets.get(&inode)?;
+        if entry.listens {
+            let name = entry.name.clone().unwrap_or_default();
+            let accepted = self.accepted.get(&name).into_iter().flatten();
+            // 0 means that the other end is closed.
+            let all = accepted.chain(&entry.waiting).filter(|peer| **peer != 0).map(|peer| u64::from(*peer));
+            return Some(UnixKind::Listens(name, all.collect()));
+        }
+        let peer = entry.peer.filter(|peer| *peer != 0).map(u64::from);
+        let peer_name = peer.and_then(|peer| self.sockets.get(&peer)?.name.clone());
+        Some(match (peer, peer_name, &entry.name) {
+            (Some(peer), Some(name), None) => UnixKind::Connected(name, peer),
+            // Bound, and connected all the same: others may send to it too.
+            (_, _, Some(name)) if entry.datagrams => UnixKind::Receives(name.clone()),
+            (Some(peer), _, Some(name)) => UnixKind::Accepted(name.clone(), peer),
+            (Some(peer), None, None) => UnixKind::Pair(peer),
+            (None, _, _) => UnixKind::Alone,
+        })
     }
 }
+
+/// All unix sockets of our network namespace.
+pub(super) fn unix_table() -> io::Result<UnixTable> {
+    let mut found = UnixTable::default();
+    let show = ShowFlags::NAME | ShowFlags::PEER | ShowFlags::ICONS;
+    dump(StateFlags::from_bits_retain(u32::MAX), show, |header, nlas| {
+        let mut entry = Entry {
+            listens: header.state == LISTENING,
+            datagrams: header.kind == DATAGRAM,
+            ..Entry::default()
+        };
+        for nla in nlas {
+            match nla {
+                Nla::Name(name) => entry.name = Some(words(name)),
+                Nla::Peer(peer) => entry.peer = Some(*peer),
+                Nla::PendingConnections(peers) => entry.waiting.clone_from(peers),
+                _ => {}
+            }
+        }
+        if let (Some(name), Some(peer), false) = (&entry.name, entry.peer, entry.listens) {
+            found.accepted.entry(name.clone()).or_default().push(peer);
+        }
+        found.sockets.insert(u64::from(header.inode), entry);
+    })?;
+    Ok(found)
+}
+
+/// `TCP_LISTEN` and `SOCK_DGRAM` of the kernel.
+const LISTENING: u8 = 10;
+const DATAGRAM: u8 = 2;
 
 fn words(name: &UnixDiagName) -> String {
     match name {
@@ -69,30 +137,12 @@ fn words(name: &UnixDiagName) -> String {
     }
 }
 
-/// All listening unix sockets of our network namespace.
-pub(super) fn unix_listeners() -> io::Result<UnixListeners> {
-    let mut found = UnixListeners::default();
-    dump(StateFlags::LISTEN, ShowFlags::NAME | ShowFlags::ICONS, |inode, nlas| {
-        for nla in nlas {
-            match nla {
-                Nla::Name(name) => _ = found.names.insert(inode, words(name)),
-                Nla::PendingConnections(peers) => _ = found.waiting.insert(inode, peers.clone()),
-                _ => {}
-            }
-        }
-    })?;
-    dump(StateFlags::ESTABLISHED, ShowFlags::NAME | ShowFlags::PEER, |_, nlas| {
-        let name = nlas.iter().find_map(|nla| if let Nla::Name(name) = nla { Some(name) } else { None });
-        let peer = nlas.iter().find_map(|nla| if let Nla::Peer(inode) = nla { Some(*inode) } else { None });
-        if let (Some(name), Some(peer)) = (name, peer) {
-            found.accepted.entry(words(name)).or_default().push(peer);
-        }
-    })?;
-    Ok(found)
-}
-
 /// Asks the kernel for all unix sockets in these states and hands each to `take`.
-fn dump(states: StateFlags, show: ShowFlags, mut take: impl FnMut(u64, &[Nla])) -> io::Result<()> {
+fn dump(
+    states: StateFlags,
+    show: ShowFlags,
+    mut take: impl FnMut(&UnixResponseHeader, &[Nla]),
+) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_SOCK_DIAG)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
@@ -107,7 +157,7 @@ fn dump(states: StateFlags, show: ShowFlags, mut take: impl FnMut(u64, &[Nla])) 
                 NetlinkPayload::Done(_) => return Ok(()),
                 NetlinkPayload::Error(error) => return Err(error.to_io()),
                 NetlinkPayload::InnerMessage(SockDiagMessage::UnixResponse(response)) => {
-                    take(u64::from(response.header.inode), &response.nlas);
+                    take(&response.header, &response.nlas);
                 }
                 _ => {}
             }

@@ -7,27 +7,53 @@ use rustix::fs::{Mode, OFlags, openat};
 use std::collections::HashMap;
 use std::fs::File;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+
+/// Local and remote address of a connection.
+type Ends = (SocketAddr, SocketAddr);
 
 /// All TCP sockets of one moment.
 pub(super) struct Tcp {
     listening: HashMap<u64, SocketAddr>,
-    /// Everything that is connected, by local and remote address.
-    connected: HashMap<(SocketAddr, SocketAddr), (TcpState, u64)>,
-    by_port: HashMap<u16, Vec<(SocketAddr, SocketAddr)>>,
+    /// Everything that is connected.
+    connected: HashMap<Ends, (TcpState, u64)>,
+    by_inode: HashMap<u64, Ends>,
+    by_port: HashMap<u16, Vec<Ends>>,
+    ephemeral: RangeInclusive<u16>,
 }
 
-/// The other end of a connection to a listener.
-pub(super) enum Visitor {
+/// The other end of a connection.
+pub(super) enum Other {
     /// A socket of this machine, by inode.
     Socket(u64),
     /// Another machine, or another network namespace.
     Elsewhere(String),
 }
 
+/// What a TCP socket is to the process that has it.
+pub(super) enum TcpKind {
+    /// It listens there; these are connected, accepted or not.
+    Listens(SocketAddr, Vec<Other>),
+    /// Somebody has connected from this address.
+    Inbound(SocketAddr, Other),
+    /// It has connected to this address.
+    Outward(SocketAddr, Other),
+    /// Connected to this address, and nobody can tell who began.
+    Either(SocketAddr, Other),
+    /// Nobody is at its other end.
+    Alone,
+}
+
 impl Tcp {
     /// Reads both families. `None` when the tables may not be read.
-    pub(super) fn read(proc: Place<'_>) -> Option<Tcp> {
-        let mut tcp = Tcp { listening: HashMap::new(), connected: HashMap::new(), by_port: HashMap::new() };
+    pub(super) fn read(proc: Place<'_>, ephemeral: RangeInclusive<u16>) -> Option<Tcp> {
+        let mut tcp = Tcp {
+            listening: HashMap::new(),
+            connected: HashMap::new(),
+            by_inode: HashMap::new(),
+            by_port: HashMap::new(),
+            ephemeral,
+        };
         for family in ["tcp", "tcp6"] {
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let file = match openat(proc.fd(), format!("self/net/{family}"), flags, Mode::empty()) {
@@ -43,45 +69,62 @@ impl Tcp {
     }
 
     fn add(&mut self, entry: &TcpNetEntry) {
-        let (local, remote) = (canonical(entry.local_address), canonical(entry.remote_address));
+        let ends = (canonical(entry.local_address), canonical(entry.remote_address));
         match entry.state {
             TcpState::Listen => {
-                self.listening.insert(entry.inode, local);
+                self.listening.insert(entry.inode, ends.0);
             }
             // Nobody holds these any more.
             TcpState::TimeWait | TcpState::Close => {}
             _ => {
-                self.connected.insert((local, remote), (entry.state.clone(), entry.inode));
-                self.by_port.entry(local.port()).or_default().push((local, remote));
+                self.connected.insert(ends, (entry.state.clone(), entry.inode));
+                self.by_inode.insert(entry.inode, ends);
+                self.by_port.entry(ends.0.port()).or_default().push(ends);
             }
         }
     }
 
-    /// Where this socket listens, if it does.
-    pub(super) fn listens(&self, inode: u64) -> Option<SocketAddr> {
-        self.listening.get(&inode).copied()
+    /// What this socket is; `None` when it is none of these.
+    pub(super) fn kind(&self, inode: u64) -> Option<TcpKind> {
+        if let Some(address) = self.listening.get(&inode) {
+            return Some(TcpKind::Listens(*address, self.visitors(*address)));
+        }
+        let (local, remote) = *self.by_inode.get(&inode)?;
+        let Some(other) = self.other((local, remote)) else { return Some(TcpKind::Alone) };
+        // Whoever connects gets a port from the kernel; whoever is connected to has one that is known.
+        let (ours, theirs) =
+            (self.ephemeral.contains(&local.port()), self.ephemeral.contains(&remote.port()));
+        let listens = |end: SocketAddr| self.listening.values().any(|address| is_at(*address, end));
+        Some(if listens(local) || !ours {
+            TcpKind::Inbound(remote, other)
+        } else if listens(remote) || !theirs {
+            TcpKind::Outward(remote, other)
+        } else {
+            TcpKind::Either(remote, other)
+        })
     }
 
     /// Who is connected to a listening address, accepted or not.
-    pub(super) fn visitors(&self, address: SocketAddr) -> Vec<Visitor> {
-        let fits = |local: &SocketAddr| address.ip().is_unspecified() || address.ip() == local.ip();
+    fn visitors(&self, address: SocketAddr) -> Vec<Other> {
         let ends = self.by_port.get(&address.port()).map_or(&[][..], Vec::as_slice);
-        (ends.iter().filter(|(local, _)| fits(local)))
-            .filter_map(|(local, remote)| {
-                let half_closed = self
-                    .connected
-                    .get(&(*local, *remote))
-                    .is_some_and(|(state, _)| *state == TcpState::CloseWait);
-                match self.connected.get(&(*remote, *local)) {
-                    // Closed by its process; the kernel only says goodbye.
-                    Some((_, 0)) => None,
-                    Some((_, inode)) => Some(Visitor::Socket(*inode)),
-                    None if half_closed => None,
-                    None => Some(Visitor::Elsewhere(remote.to_string())),
-                }
-            })
-            .collect()
+        ends.iter().filter(|(local, _)| is_at(address, *local)).filter_map(|ends| self.other(*ends)).collect()
     }
+
+    /// The other end of a connection; `None` when it is closed.
+    fn other(&self, (local, remote): Ends) -> Option<Other> {
+        match self.connected.get(&(remote, local)) {
+            // Closed by its process; the kernel only says goodbye.
+            Some((_, 0)) => None,
+            Some((_, inode)) => Some(Other::Socket(*inode)),
+            // On this machine it would be in the table. Another machine may have closed its half and wait for an answer.
+            None if remote.ip().is_loopback() || remote.ip() == local.ip() => None,
+            None => Some(Other::Elsewhere(remote.to_string())),
+        }
+    }
+}
+
+fn is_at(listening: SocketAddr, end: SocketAddr) -> bool {
+    listening.port() == end.port() && (listening.ip().is_unspecified() || listening.ip() == end.ip())
 }
 
 /// A client that came over IPv4 to an IPv6 socket shows up as `::ffff:1.2.3.4` on one side only.

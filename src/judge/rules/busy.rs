@@ -3,13 +3,20 @@
 use super::{Case, Holds, No, Says};
 use crate::invocation::base_name;
 use crate::judge::Verdict;
-use crate::process::Process;
-use crate::tree::{Head, MemberRole, is_headless, listens_for_debuggers};
+use crate::process::{Channel, Process, Way};
+use crate::tree::{Head, MemberRole, is_browser_helper, is_headless, listens_for_debuggers};
 use crate::words::{duration, size};
 use std::time::Duration;
 
 /// A shell's training run below a terminal server is somebody's work, for ever.
 pub(super) fn work(case: &Case<'_>) -> Says {
+    if let Some(shell) = case.shell_below() {
+        let text = format!(
+            "the shell {} runs below it; somebody may have something to do there",
+            case.describe(shell.pid())
+        );
+        return Holds(Verdict::Report, text);
+    }
     let workers = case.members().filter(|process| case.may_work(process.pid()));
     match workers.into_iter().find_map(|process| Some((process, work_of(case, process)?))) {
         Some((process, what)) => {
@@ -45,9 +52,20 @@ fn work_of(case: &Case<'_>, process: &Process) -> Option<String> {
             return Some(format!("has moved data in the last {}", duration(time)));
         }
     }
-    let listener = process.details.listeners.known().and_then(|all| all.first());
-    listener.map(|listener| format!("listens on {}", listener.address))
+    if let Some(listener) = process.details.listeners.known().and_then(|all| all.first()) {
+        return Some(format!("listens on {}", listener.address));
+    }
+    let outside = |channel: &&Channel| {
+        let ambient = AMBIENT.iter().any(|part| channel.what.contains(part));
+        let own = channel.others.pids.iter().all(|pid| case.tree.contains(*pid));
+        channel.way != Way::Receives && !ambient && !(own && channel.others.elsewhere.is_empty())
+    };
+    let channel = process.details.channels.known()?.iter().find(outside)?;
+    Some(format!("is connected: {}", channel.what))
 }
+
+/// What every program may be connected to without working on anything.
+const AMBIENT: [&str; 7] = ["/systemd/", "/dev/log", "/nscd/", "dbus", "/bus", "/ssh-agent", "/keyring/"];
 
 /// Whoever used more than this over his life works, or this between two looks, if it is also more than one part in so many
 /// of the time: a worker that only waits uses that much in days.
@@ -55,7 +73,20 @@ const WORK: Duration = Duration::from_secs(1);
 const WORK_BETWEEN: Duration = Duration::from_millis(50);
 const IDLE: u32 = 500;
 /// Their work is done elsewhere.
-const WORKS_ELSEWHERE: [&str; 6] = ["ssh", "mosh-client", "rsync", "scp", "sftp", "kubectl"];
+const WORKS_ELSEWHERE: [&str; 12] = [
+    "ssh",
+    "autossh",
+    "mosh-client",
+    "rsync",
+    "scp",
+    "sftp",
+    "sshfs",
+    "kubectl",
+    "psql",
+    "mysql",
+    "terraform",
+    "gdb",
+];
 
 fn is_busy(used: Duration, time: Duration, least: Duration) -> bool {
     used >= least && used.saturating_mul(IDLE) >= time
@@ -86,7 +117,10 @@ pub(super) fn browser(case: &Case<'_>) -> Says {
         let text = format!("the browser {name} below it has a debugging port that anybody may use");
         return Holds(Verdict::Report, text);
     }
-    if !is_headless(first.arguments()) {
+    let window =
+        |browser: &&&Process| !is_browser_helper(browser.arguments()) && !is_headless(browser.arguments());
+    if let Some(shown) = browsers.iter().find(window) {
+        let name = case.describe(shown.pid());
         let text = format!("the browser {name} below it has a window that somebody may look at");
         return Holds(Verdict::Report, text);
     }

@@ -1,13 +1,15 @@
 //! One tree with everything that is known about it, and the questions that several rules ask.
 
 use super::Lifeline;
+use super::visits::Visits;
 use crate::catalog::{Classified, Pattern, Role};
 use crate::invocation::{Invocation, Kind, base_name};
 use crate::judge::live::Leak;
 use crate::judge::{Client, Code, Live, Scene, client_among};
-use crate::memory::{Sighting, digest};
-use crate::process::{Pid, Process, State};
-use crate::tree::{AdopterKind, Head, MemberRole, Tree};
+use crate::memory::{Part, Sighting, digest};
+use crate::process::{Pid, Process, State, Stream};
+use crate::tree::{AdopterKind, Head, MemberRole, Tree, is_named_beyond_doubt, is_shell};
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -25,11 +27,18 @@ pub(super) struct Case<'a> {
     pub(super) other_lines: Vec<Lifeline>,
     pub(super) sighting: Option<&'a Sighting>,
     pub(super) leak: Option<&'a Leak>,
+    /// Found when first asked for.
+    pub(super) visits: OnceCell<Visits>,
 }
 
-/// Python's multiprocessing starts its workers so: they are a part of their parent.
+/// Python's multiprocessing starts its workers so: they are a part of their parent. Its pools in somebody's own code are not.
 fn is_pool_worker(process: &Process) -> bool {
-    process.arguments().iter().any(|word| word.starts_with("from multiprocessing."))
+    const WORKERS: [&str; 3] = [
+        "from multiprocessing.spawn import spawn_main;",
+        "from multiprocessing.resource_tracker import main;",
+        "from multiprocessing.forkserver import main;",
+    ];
+    process.arguments().iter().any(|word| WORKERS.iter().any(|start| word.starts_with(start)))
 }
 
 impl Case<'_> {
@@ -47,18 +56,24 @@ impl Case<'_> {
     }
 
     /// Whether a member may do something of its own: it is neither the server, nor a wrapper of one, nor a browser or
-    /// helper. `make` and wrappers that nobody knows may; so may what a shell started without naming it as a server.
+    /// helper. `make` and wrappers that nobody knows may; so may what a shell started without naming it as a server, and a
+    /// server below the server.
     pub(super) fn may_work(&self, pid: Pid) -> bool {
         let Some(member) = self.tree.members.iter().find(|member| member.pid == pid) else { return false };
         let named = self.scene.roles.get(pid);
         let wraps = |pid: Pid| self.scene.roles.get(pid).is_some_and(Classified::is_wrapper);
+        let in_chain = self.tree.chain.contains(&pid);
         match member.role {
+            MemberRole::Other if self.is_below_browser(pid) => false,
             MemberRole::Other => !self.scene.table.get(pid).is_some_and(is_pool_worker),
-            MemberRole::Launcher if self.tree.chain.contains(&pid) => !wraps(pid),
+            // What only a likely name and an earlier look make a server may be anything that a client once ran.
+            _ if in_chain && self.tree.head == Head::Server && !is_named_beyond_doubt(self.pattern) => true,
+            MemberRole::Launcher if in_chain => !wraps(pid),
             MemberRole::Launcher => {
                 let below = self.scene.table.subtree(pid, |_| true);
                 !self.tree.members_of(MemberRole::Server).any(|server| below.contains(&server))
             }
+            MemberRole::Server if !in_chain => true,
             MemberRole::Server if pid == self.tree.server && named.is_none() => {
                 // Launched, but not named. By a runner of packages it is the package; by a bare shell it may be anything.
                 let above = |at: usize| {
@@ -72,6 +87,32 @@ impl Case<'_> {
             }
             _ => false,
         }
+    }
+
+    /// A shell below the server: somebody's session, or a list of commands. One that only runs the one command that it was
+    /// given, and has it as its child, is none.
+    pub(super) fn shell_below(&self) -> Option<&Process> {
+        let others = self.tree.members.iter().filter(|member| !self.tree.chain.contains(&member.pid));
+        (others.filter(|member| !self.is_below_browser(member.pid)))
+            .filter_map(|member| self.scene.table.get(member.pid))
+            .find(|process| is_shell(process.arguments()) && !self.runs_its_command(process))
+    }
+
+    /// What a browser starts for itself, `xdg-settings` and the like.
+    fn is_below_browser(&self, pid: Pid) -> bool {
+        self.scene.table.ancestors(pid).into_iter().any(|above| self.is_browser(above))
+    }
+
+    fn runs_its_command(&self, shell: &Process) -> bool {
+        let target = |process: &Process| {
+            let invocation = Invocation::of(process.arguments())?;
+            let name =
+                if invocation.kind == Kind::Shell { return None } else { base_name(&invocation.target) };
+            Some(name.to_owned())
+        };
+        let wraps = Invocation::of(shell.arguments()).is_some_and(|found| !found.through.is_empty());
+        let wanted = target(shell).filter(|_| wraps);
+        wanted.is_some() && self.scene.table.living_children(shell.pid()).any(|child| target(child) == wanted)
     }
 
     /// Every line, the two that decide first.
@@ -97,9 +138,8 @@ impl Case<'_> {
         let image = |process: &&Process| {
             self.scene.roles.get(process.pid()).is_some_and(|known| known.invocation.kind == Kind::Image)
         };
-        if self.tree.head == Head::Kin && is_shell(self.root) {
-            let text = "it is a shell that a server has started; it may still have something to do";
-            return Some(text.to_owned());
+        if let Some(why) = self.is_no_leaf() {
+            return Some(why);
         }
         if let Some(process) = self.members().find(image) {
             return Some(format!(
@@ -114,6 +154,34 @@ impl Case<'_> {
         (same && adopter.kind == AdopterKind::ContainerInit).then(|| {
             format!("PID {} is no init and has the very same stdin: it may have started it", adopter.pid)
         })
+    }
+
+    /// Why what is only known from when its client lived may be more than a part of that client's server.
+    fn is_no_leaf(&self) -> Option<String> {
+        if self.tree.head == Head::Kin && is_shell(self.root.arguments()) {
+            let text = "it is a shell that a server has started; it may still have something to do";
+            return Some(text.to_owned());
+        }
+        // A script that only starts a server looks like an agent that waits for one.
+        let unknown = self.chain().find(|process| {
+            let wrapper = process.pid() != self.tree.server || self.tree.head == Head::Kin;
+            let kin = self.scene.memory.kin(process).is_some_and(|kin| kin.part == Part::Launcher);
+            wrapper && kin && self.scene.roles.get(process.pid()).is_none() && !self.hands_down(process)
+        })?;
+        Some(format!(
+            "{} stood between {} and its server; if it only starts the server, and is no agent, say so with a [[launcher]] pattern",
+            self.describe(unknown.pid()),
+            self.tree.lineage.as_ref().map_or("its client", |kin| kin.client.name.as_str())
+        ))
+    }
+
+    /// Whether a process of the chain has the server's own stdin and stdout.
+    fn hands_down(&self, process: &Process) -> bool {
+        let same = |stream| {
+            let (own, server) = (process.descriptor(stream), self.server.descriptor(stream));
+            own.known().is_some_and(|descriptor| descriptor.is_stdio()) && own == server
+        };
+        process.pid() != self.tree.server && same(Stream::Stdin) && same(Stream::Stdout)
     }
 
     pub(super) fn describe(&self, pid: Pid) -> String {
@@ -185,7 +253,9 @@ impl Case<'_> {
 
     /// How long it has been seen orphaned, or leaking below its live client.
     pub(super) fn seen_for(&self) -> Option<Duration> {
-        self.sighting.map(|seen| self.scene.table.since_boot.saturating_sub(seen.first_seen))
+        let born = self.scene.table.age(self.root);
+        let now = self.scene.table.since_boot;
+        self.sighting.map(|seen| now.saturating_sub(seen.first_seen).min(born))
     }
 
     /// A digest of user and command lines: the same when the same is started again.
@@ -213,32 +283,6 @@ impl Case<'_> {
             .or_else(|| Some((Code::Idle, lets(live.idle, &leak.idle)?)))
     }
 
-    /// Connections to what its members listen on: live outsiders by listener, connections from nowhere that can be seen,
-    /// and listeners of which it is not known who visits them.
-    pub(super) fn visits(&self) -> Visits {
-        let mut visits = Visits::default();
-        let listening =
-            self.members().filter_map(|process| Some((process, process.details.listeners.known()?)));
-        for (process, listener) in
-            listening.flat_map(|(process, all)| all.iter().map(move |one| (process, one)))
-        {
-            let outside = |pid: &&Pid| !self.tree.contains(**pid) && !self.condemned.contains(*pid);
-            let place = || format!("{} of process {}", listener.address, process.pid());
-            let visitors = &listener.visitors;
-            visits.outsiders.extend(visitors.pids.iter().filter(outside).map(|pid| (*pid, place())));
-            visits.elsewhere.extend(visitors.elsewhere.iter().map(|from| (from.clone(), place())));
-            let among_themselves =
-                !visitors.pids.is_empty() && visitors.pids.iter().all(|pid| self.tree.contains(*pid));
-            if visitors.complete && among_themselves && listener.address.starts_with("unix ") {
-                continue;
-            }
-            if !visitors.complete || !self.is_browser(process.pid()) {
-                visits.open.push((process.pid(), listener.address.clone(), visitors.complete));
-            }
-        }
-        visits
-    }
-
     /// The subreaper that adopted it and what that one descends from, up to PID 1. Empty for every other adopter.
     pub(super) fn managers(&self) -> Vec<Pid> {
         let Some(adopter) = self.tree.adopter.filter(|adopter| adopter.kind == AdopterKind::Subreaper) else {
@@ -264,9 +308,11 @@ impl Case<'_> {
         }
         let policy = self.scene.policy;
         let now = self.scene.table.since_boot;
-        let since_seen = self.sighting.map(|sighting| now.saturating_sub(sighting.first_seen));
-        let since_hung_up =
-            self.sighting.and_then(|sighting| sighting.hung_up_since).map(|since| now.saturating_sub(since));
+        // Nobody was seen before it was born, whatever the memory says.
+        let born = self.scene.table.age(self.root);
+        let since = |then: Duration| now.saturating_sub(then).min(born);
+        let since_seen = self.sighting.map(|sighting| since(sighting.first_seen));
+        let since_hung_up = self.sighting.and_then(|sighting| sighting.hung_up_since).map(since);
         let left = |needed: Duration, have: Duration| needed.saturating_sub(have);
         // Watched, it must have been orphaned for long enough; otherwise its own age counts. And two looks must agree that
         // it is hung up; where it is not, there is nothing to agree on.
@@ -280,19 +326,4 @@ impl Case<'_> {
         let wait = if sampled || !self.hung_up() { wait } else { wait.max(super::SAMPLE_APART) };
         (!wait.is_zero()).then_some(wait)
     }
-}
-
-/// Who is connected to what a tree listens on.
-#[derive(Default)]
-pub(super) struct Visits {
-    /// Live processes outside the tree, and where they are connected.
-    pub(super) outsiders: Vec<(Pid, String)>,
-    /// Connections whose other end cannot be seen from here.
-    pub(super) elsewhere: Vec<(String, String)>,
-    /// Listeners that somebody may connect to, and whether it is known that nobody outside does.
-    pub(super) open: Vec<(Pid, String, bool)>,
-}
-
-fn is_shell(process: &Process) -> bool {
-    Invocation::of(process.arguments()).is_some_and(|invocation| invocation.kind == Kind::Shell)
 }

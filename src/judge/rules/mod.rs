@@ -5,6 +5,7 @@ mod case;
 mod live;
 mod needed;
 mod proof;
+mod visits;
 mod whose;
 
 use super::lifeline::{Inside, Lifeline};
@@ -14,6 +15,7 @@ use crate::process::{Fact, FarEnd, Pid, Process, Stream};
 use crate::tree::{Head, Tree};
 use case::Case;
 pub use proof::SAMPLE_APART;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 /// What a rule says.
@@ -87,6 +89,7 @@ pub(super) fn judge_tree(
             .collect(),
         sighting: tree.adopter.map(|_| ()).or(leak.map(|_| ())).and(scene.memory.of(&root.id)),
         leak,
+        visits: OnceCell::new(),
     };
     let mut answers: Vec<Answer> = RULES.iter().map(|(code, rule)| answer(*code, rule(&case))).collect();
     // What the user lets go below a live client is reaped when nothing else speaks against it.

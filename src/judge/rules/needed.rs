@@ -55,7 +55,7 @@ pub(super) fn in_use(case: &Case<'_>) -> Says {
         return Holds(Verdict::Spare, format!("{} {what}", case.describe(*first)));
     }
     let visits = case.visits();
-    if let Some((pid, place)) = visits.outsiders.first() {
+    if let Some((pid, place)) = visits.users.first() {
         return Holds(Verdict::Spare, format!("{} is connected to {place}", case.describe(*pid)));
     }
     if let Some((from, place)) = visits.elsewhere.first() {
@@ -116,7 +116,10 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
     let alone = (case.tree.head == Head::Browser).then_some(case.root);
     for process in case.without_browsers().chain(alone) {
         need(process, "environment", process.details.marks.is_hidden());
-        need(process, "sockets", process.details.listeners.is_hidden());
+        // Below a live client nobody asks who is connected, unless it may be reaped.
+        let asked = case.tree.adopter.is_some() || case.lets_go().is_some() || case.leak.is_none();
+        let sockets = process.details.listeners.is_hidden() || process.details.channels.is_hidden();
+        need(process, "sockets", asked && sockets);
         let traffic = !case.scene.policy.active_window.is_zero() && alone.is_none();
         need(process, "disk traffic", traffic && process.details.moved.is_hidden());
         let undecided = case.scene.policy.spare.iter().any(|rule| rule.protects(process).is_none());

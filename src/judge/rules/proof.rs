@@ -74,6 +74,9 @@ pub(super) fn hung_up(case: &Case<'_>) -> Says {
     if !case.hung_up() {
         return No(format!("its lifeline is {}", case.lifeline().word()));
     }
+    if let Some(doubt) = case.visits().doubt(case) {
+        return No(doubt);
+    }
     if let Some(why) = case.says_nothing() {
         return No(why);
     }
@@ -96,8 +99,8 @@ fn convicted(case: &Case<'_>) -> String {
         }
         Head::Helper => format!("its server is gone: {pipe}"),
         Head::Kin => {
-            let client = case.tree.lineage.as_ref().map_or("its client", |kin| kin.client.name.as_str());
-            format!("it belonged to the server {} of {client}, which is gone: {pipe}", case.tree.name)
+            let client = case.tree.lineage.as_ref().map_or("a client", |kin| kin.client.name.as_str());
+            format!("its server {}, which {client} had started, is gone: {pipe}", case.tree.name)
         }
         Head::Server | Head::Client => match case.client() {
             Some(Client { name, pid: Some(pid), alive: true }) => {
@@ -113,7 +116,8 @@ fn convicted(case: &Case<'_>) -> String {
 
 pub(super) fn orphaned(case: &Case<'_>) -> Says {
     let Some(adopter) = case.tree.adopter else { return No("it is not orphaned".to_owned()) };
-    if !case.holders().is_empty() || case.says_nothing().is_some() {
+    let held = !case.holders().is_empty() || case.visits().doubt(case).is_some();
+    if held || case.says_nothing().is_some() {
         return No("somebody may still need it".to_owned());
     }
     let lines = [&case.root_line, &case.server_line];
@@ -158,6 +162,9 @@ pub(super) fn unproven(case: &Case<'_>) -> Says {
             case.describe(*holder)
         );
         return Holds(Verdict::Report, text);
+    }
+    if let Some(doubt) = case.visits().doubt(case) {
+        return Holds(Verdict::Report, doubt);
     }
     if let Some(why) = case.says_nothing() {
         return Holds(Verdict::Report, why);

@@ -123,11 +123,13 @@ pub(super) fn contains_client(case: &Case<'_>) -> Says {
 /// Whoever starts servers below it without being one is a client, known or not.
 fn runs_servers(case: &Case<'_>) -> Says {
     let nested = case.tree.members_of(MemberRole::Server).filter(|pid| *pid != case.tree.server);
+    // What is only known from earlier looks may be anything: an agent that has started servers, too.
+    let only_known = |pid: Pid| case.tree.head == Head::Kin && pid == case.tree.root;
+    let is = |pid: Pid, role: MemberRole| case.tree.members.contains(&Member { pid, role });
     let unknown = nested.into_iter().find_map(|server| {
-        let launchers =
-            |pid: &Pid| case.tree.members.contains(&Member { pid: *pid, role: MemberRole::Launcher });
-        let parent = case.scene.table.ancestors(server).into_iter().find(|pid| !launchers(pid))?;
-        case.tree.members.contains(&Member { pid: parent, role: MemberRole::Other }).then_some(parent)
+        let launcher = |pid: &Pid| is(*pid, MemberRole::Launcher) && !only_known(*pid);
+        let parent = case.scene.table.ancestors(server).into_iter().find(|pid| !launcher(pid))?;
+        (is(parent, MemberRole::Other) || only_known(parent)).then_some(parent)
     });
     match unknown {
         Some(pid) => {

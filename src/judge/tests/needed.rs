@@ -7,8 +7,7 @@ use crate::testing::{Table, judgement, pid};
 #[test]
 fn somebodys_work_below_a_server_is_reported() {
     let mut table = orphan();
-    table.add(20, 12, "bash -i");
-    table.add(21, 20, "python3 train.py").cpu(40);
+    table.add(21, 12, "python3 train.py").cpu(40);
     assert_eq!(table.verdict(10), ("report", "work"));
     table.process(21).cpu(5);
     assert_eq!(table.verdict(10), ("reap", "hung-up"));
@@ -201,6 +200,7 @@ fn an_unreadable_fact_is_named_and_spares() {
 fn a_browser_spares_for_a_while_and_a_window_for_ever() {
     let with = |line: &str, seen: u64| {
         let mut table = orphan();
+        table.process(10).age(7 * 3600);
         table.add(20, 12, line);
         table.remember(10, seen, Some(seen));
         table.verdict(10)

@@ -162,7 +162,7 @@ fn a_sweep_has_a_budget_and_the_oldest_orphans_go_first() {
 #[test]
 fn without_proof_only_by_request_after_a_long_time_and_at_a_strong_adopter() {
     let mut table = Table::new();
-    table.add(10, 1, "foo-mcp").far_end(FarEnd::Unknown("TCP".to_owned()));
+    table.add(10, 1, "foo-mcp").far_end(FarEnd::Unknown("TCP".to_owned())).age(90_000);
     table.remember(10, 86_500, None);
     assert_eq!(table.verdict(10), ("report", "unproven"));
     table.set("orphan.without_proof=reap");

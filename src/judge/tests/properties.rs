@@ -2,7 +2,9 @@
 
 use crate::judge::Verdict;
 use crate::memory::Part;
-use crate::process::{Descriptor, Details, Fact, FarEnd, Holders, Listener, Pid, Process, Visitors};
+use crate::process::{
+    Channel, Descriptor, Details, Fact, FarEnd, Holders, Listener, Pid, Process, Visitors, Way,
+};
 use crate::testing::{OWN_NAMESPACE, Table, pid};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -89,6 +91,12 @@ fn build(seeds: &[Seed]) -> Table {
                 Visitors { pids: vec![pid(other)], elsewhere: Vec::new(), complete: known & 8 == 8 };
             details.listeners = Fact::Known(vec![Listener { address: "unix /x".to_owned(), visitors }]);
         }
+        if known & 7 == 4 {
+            let ways = [Way::Line, Way::Inbound, Way::Outward, Way::Receives];
+            let others = Visitors { pids: vec![pid(other)], elsewhere: Vec::new(), complete: true };
+            let way = ways[usize::from(known >> 3 & 3)];
+            details.channels = Fact::Known(vec![Channel { what: "TCP 1".to_owned(), way, others }]);
+        }
         if known & 3 == 3 {
             table.sampled(number, 60, u64::from(known & 4), 0);
         }
@@ -126,6 +134,7 @@ fn hide(process: &mut Process, which: usize, denied: bool) {
         19 => details.far_ends[3] = hidden(denied),
         20 => details.far_ends[4] = hidden(denied),
         21 => details.descriptors[2] = hidden(denied),
+        23 => details.channels = hidden(denied),
         22 => {
             if let Fact::Known(listeners) = &mut details.listeners {
                 listeners.iter_mut().for_each(|listener| listener.visitors.complete = false);
@@ -177,7 +186,7 @@ proptest! {
     }
 
     #[test]
-    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..23_usize, denied in any::<bool>()) {
+    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..24_usize, denied in any::<bool>()) {
         let mut table = build(&seeds);
         let before = doomed(&table);
         let number = whose.index(seeds.len()) as i32 + 2;
