@@ -5,6 +5,7 @@ mod browsers;
 mod command_line;
 mod evidence;
 mod lineage;
+mod peers;
 mod proof;
 mod races;
 mod reaping;

@@ -113,6 +113,10 @@ impl Actor {
         self
     }
 
+    pub fn name(&self) -> String {
+        self.0["name"].as_str().expect("a name").to_owned()
+    }
+
     fn names(value: &Value, names: &mut Vec<String>) {
         let silent = value.get("program").is_some();
         names.extend(value["name"].as_str().filter(|_| !silent).map(str::to_owned));
