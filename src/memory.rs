@@ -17,7 +17,10 @@ pub struct Sighting {
     pub first_seen: Duration,
     /// Since when its lifelines have been seen hung up in every look; `None` when the last look saw otherwise.
     pub hung_up_since: Option<Duration>,
-    /// When disk traffic of its processes was last noticed.
+    /// Whether its client lived then: time below a live client is no time as an orphan.
+    #[serde(default)]
+    pub owned: bool,
+    /// When disk traffic of its processes, or a new child, was last noticed.
     #[serde(default)]
     pub active_at: Option<Duration>,
 }
@@ -33,6 +36,9 @@ pub struct Sample {
     pub moved: Moved,
     /// Processor time used by then.
     pub cpu: Duration,
+    /// Page faults of the children that it had waited for by then.
+    #[serde(default)]
+    pub waited_faults: u64,
     /// Since when it has moved next to nothing.
     pub quiet_since: Duration,
 }
@@ -48,7 +54,8 @@ impl Sample {
             Some(before) if !before.has_moved_since(&moved) => before.quiet_since.min(now),
             _ => now,
         };
-        Some(Sample { id: process.id, at: now, moved, cpu: process.cpu, quiet_since })
+        let Process { id, cpu, waited_faults, .. } = *process;
+        Some(Sample { id, at: now, moved, cpu, waited_faults, quiet_since })
     }
 
     /// Whether more than noise was moved between this sample and then.
@@ -156,11 +163,24 @@ const MOST_REAPS: usize = 1000;
 /// A command that comes back under an adopter within this time after it was taken down has been respawned.
 const RESPAWN: Duration = Duration::from_secs(120);
 
+/// The root of a tree as one look saw it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SeenRoot {
+    /// The root.
+    pub id: ProcessId,
+    /// Whether its client lived.
+    pub owned: bool,
+    /// Whether its lifelines were hung up.
+    pub hung_up: bool,
+    /// Whether activity was noticed.
+    pub active: bool,
+}
+
 /// What one look has to say to the memory.
 #[derive(Default)]
 pub struct Seen {
-    /// Roots of all trees that may be reaped: whether they were hung up, and whether disk traffic was noticed.
-    pub roots: Vec<(ProcessId, bool, bool)>,
+    /// Roots of all trees that may be reaped.
+    pub roots: Vec<SeenRoot>,
     /// Samples of the members of all trees that were looked at.
     pub samples: Vec<Sample>,
     /// Members of the trees of live clients.
@@ -222,8 +242,8 @@ impl Memory {
     /// they live.
     pub fn after(&self, now: Duration, seen: Seen, lives: impl Fn(&ProcessId) -> bool) -> Memory {
         let mut next = Memory::empty(self.boot);
-        for (id, hung_up, active) in seen.roots {
-            let before = self.of(&id);
+        for SeenRoot { id, owned, hung_up, active } in seen.roots {
+            let before = self.of(&id).filter(|before| before.owned == owned);
             let first_seen = before.map_or(now, |sighting| sighting.first_seen.min(now));
             let since =
                 before.and_then(|sighting| sighting.hung_up_since).map_or(now, |since| since.min(now));
@@ -232,7 +252,8 @@ impl Memory {
             } else {
                 before.and_then(|sighting| sighting.active_at).map(|at| at.min(now))
             };
-            let sighting = Sighting { id, first_seen, hung_up_since: hung_up.then_some(since), active_at };
+            let sighting =
+                Sighting { id, first_seen, hung_up_since: hung_up.then_some(since), owned, active_at };
             next.sightings.insert(id.pid, sighting);
         }
         next.samples = seen.samples.into_iter().map(|sample| (sample.id.pid, sample)).collect();
@@ -245,6 +266,23 @@ impl Memory {
         keep_oldest(&mut next.samples, |sample| sample.quiet_since);
         keep_oldest(&mut next.kin, |kin| Duration::from_millis(kin.id.start_ticks));
         next
+    }
+
+    /// The same process by another command line: what was known of it, and of its kin, is known of this one too.
+    pub fn rename(&mut self, process: &Process, before: u64) {
+        let same = |kin: &&mut Kin| kin.id.same(&process.id) && kin.command == before;
+        if let Some(kin) = self.kin.get_mut(&process.pid()).filter(same) {
+            kin.command = command_digest(process);
+        }
+    }
+
+    /// What was remembered of one command is remembered of another one too.
+    pub fn rename_reaps(&mut self, before: u64, after: u64) {
+        let renamed: Vec<Reap> = (self.reaps.iter())
+            .filter(|reap| reap.command == before && before != after)
+            .map(|reap| Reap { command: after, ..*reap })
+            .collect();
+        self.reaps.extend(renamed);
     }
 
     /// Remembers that a command was taken down that had come back so often before.

@@ -102,8 +102,9 @@ impl StateFolder {
         Ok(())
     }
 
-    /// What is remembered of this boot. A file that cannot be understood is set aside with a warning, not lost.
-    pub fn read(&self, boot: BootId) -> Memory {
+    /// What is remembered of this boot. A file that cannot be understood is set aside with a warning by whoever has the lock,
+    /// and left alone by everybody else.
+    pub fn read(&self, boot: BootId, lock: Option<&Lock>) -> Memory {
         let path = self.file();
         let text = match self.check_owner().and_then(|()| read_file(&path)) {
             Ok(text) => text,
@@ -115,14 +116,14 @@ impl StateFolder {
         };
         match serde_json::from_str::<Document>(&text) {
             Ok(document) if document.schema != SCHEMA => {
-                set_aside(&path, &format!("is of another version, schema {}", document.schema));
+                set_aside(&path, lock, &format!("is of another version, schema {}", document.schema));
                 Memory::empty(boot)
             }
             Ok(document) if document.memory.boot == boot => document.memory,
             // The machine was started anew: nothing in it means anything here.
             Ok(_) => Memory::empty(boot),
             Err(error) => {
-                set_aside(&path, &format!("is damaged ({error})"));
+                set_aside(&path, lock, &format!("is damaged ({error})"));
                 Memory::empty(boot)
             }
         }
@@ -163,10 +164,15 @@ fn read_file(path: &Path) -> io::Result<String> {
     io::read_to_string(file)
 }
 
-fn set_aside(path: &Path, what: &str) {
-    let aside = path.with_extension("json.broken");
-    match fs::rename(path, &aside) {
-        Ok(()) => tracing::warn!("{} {what}; it is now {}", path.display(), aside.display()),
-        Err(_) => tracing::warn!("{} {what} and is not used", path.display()),
+fn set_aside(path: &Path, lock: Option<&Lock>, what: &str) {
+    let names = (1..=9).map(|number| path.with_extension(format!("json.broken{number}")));
+    // An earlier one may be all that is left of something.
+    let aside =
+        std::iter::once(path.with_extension("json.broken")).chain(names).find(|aside| !aside.exists());
+    match (lock, aside) {
+        (Some(_), Some(aside)) if fs::rename(path, &aside).is_ok() => {
+            tracing::warn!("{} {what}; it is now {}", path.display(), aside.display());
+        }
+        _ => tracing::warn!("{} {what} and is not used", path.display()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::catalog::Catalog;
 use crate::config::{Settings, Sources, load};
 use crate::judge::{Judgement, Plan, Scene, judge};
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, command_digest};
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, SeenRoot, command_digest};
 use crate::process::{
     BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Moved, Observer, Pid, Process, ProcessId,
     ProcessTable, State, Users,
@@ -80,6 +80,7 @@ impl Table {
             state: State::Alive,
             kernel: false,
             cpu: Duration::ZERO,
+            waited_faults: 0,
             command: Fact::Known(words),
             details: Details {
                 users: Fact::Known(Users { real: USER, effective: USER }),
@@ -239,7 +240,12 @@ impl Table {
             let now = Duration::from_secs(NOW - ago);
             let roots =
                 self.memory.iter().filter(|(_, seen, _)| *seen >= ago).filter_map(|(root, _, hung_up)| {
-                    Some((table.get(pid(*root))?.id, hung_up.is_some_and(|since| since >= ago), false))
+                    Some(SeenRoot {
+                        id: table.get(pid(*root))?.id,
+                        owned: false,
+                        hung_up: hung_up.is_some_and(|since| since >= ago),
+                        active: false,
+                    })
                 });
             let samples = self.samples.iter().filter(|(_, when, _, _)| *when >= ago).filter_map(
                 |(number, when, disk, cpu)| {
@@ -249,6 +255,7 @@ impl Table {
                         id: table.get(pid(*number))?.id,
                         at,
                         moved,
+                        waited_faults: 0,
                         cpu: Duration::from_secs(*cpu),
                         quiet_since: at,
                     })

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use text::{
     DIRECTORY, FIELDS, IMAGE, MODULE, PACKAGE, PATH, PROGRAM, PROJECT, SCRIPT, command_of_package,
-    expression_of, refuse_interpreter, refuse_too_broad,
+    expression_of, refuse_interpreter, refuse_meaningless, refuse_too_broad,
 };
 
 /// What a process is to us.
@@ -128,6 +128,7 @@ impl Catalog {
                                directory, project or cmdline";
                 return Err(fail(problem.to_owned()));
             }
+            refuse_meaningless(role, &text).map_err(fail)?;
             let narrowed = !text.subcommand.as_slice().is_empty() || !text.argument.as_slice().is_empty();
             for (field, words) in text.naming().into_iter().enumerate() {
                 for word in words.as_slice() {

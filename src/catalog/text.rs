@@ -1,5 +1,6 @@
 //! Patterns as people write them, and what is refused of them.
 
+use super::Role;
 use globset::{GlobBuilder, GlobMatcher};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -183,6 +184,22 @@ pub(super) fn expression_of(expression: &str) -> Result<Regex, String> {
         return Err(format!("`{expression}` matches everything; it would name every process of the machine"));
     }
     Ok(regex)
+}
+
+/// Refuses keys that would change nothing: whoever wrote them would believe that they do.
+pub(super) fn refuse_meaningless(role: Role, text: &PatternText) -> Result<(), String> {
+    match &text.parent_pid_arg {
+        Some(option) if option.is_empty() => return Err("parent_pid_arg is empty".to_owned()),
+        Some(_) if role != Role::Helper => return Err("parent_pid_arg belongs to a [[helper]]".to_owned()),
+        _ => {}
+    }
+    if role != Role::Server && !text.stdio {
+        return Err("stdio = false belongs to a [[server]]".to_owned());
+    }
+    if role != Role::Server && text.listens {
+        return Err("listens = true belongs to a [[server]]".to_owned());
+    }
+    Ok(())
 }
 
 /// Refuses words that would name every process.

@@ -29,7 +29,7 @@ pub(super) fn run(global: &Global, options: &Explain) -> anyhow::Result<ExitCode
     if let Some(line) = &options.command {
         return explain_command(&settings.catalog, line, options.json);
     }
-    let memory = state_folder(&settings, host.observer()).read(host.boot());
+    let memory = state_folder(&settings, host.observer()).read(host.boot(), None);
     explain_pid(&host, &settings, &memory, options, &taken_at())
 }
 
@@ -74,8 +74,9 @@ fn no_tree(look: &Look, catalog: &Catalog, pid: Pid) -> anyhow::Result<String> {
         process.details.users.known().filter(|users| !observer.machine && users.real != observer.uid);
     if let Some(users) = others {
         let owner = user_name(users.real);
+        let who = if users.real == 0 { owner.clone() } else { format!("{owner} or root") };
         return Ok(format!(
-            "{pid} belongs to {owner}: {what}. You see and reap your own trees only; {owner} or root may ask.\n"
+            "{pid} belongs to {owner}: {what}. You see and reap your own trees only; {who} may ask.\n"
         ));
     }
     Ok(format!(

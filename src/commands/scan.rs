@@ -19,7 +19,7 @@ pub(super) fn run(global: &Global, options: &Scan) -> anyhow::Result<ExitCode> {
     }
     let host = open_host()?;
     let settings = settings(global, host.observer())?;
-    let memory = state_folder(&settings, host.observer()).read(host.boot());
+    let memory = state_folder(&settings, host.observer()).read(host.boot(), None);
     scan(&host, &settings, &memory, options, &taken_at())
 }
 

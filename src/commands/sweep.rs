@@ -82,7 +82,7 @@ impl Sweeper<'_> {
     async fn run(&mut self, dry_run: bool) -> anyhow::Result<Option<(Look, Vec<Reaped>)>> {
         let settings = self.settings;
         let mut interrupts = Interrupts::new().context("cannot listen for interrupts")?;
-        let mut memory = self.notebook.folder.read(self.host.boot());
+        let mut memory = self.notebook.folder.read(self.host.boot(), self.notebook.lock.as_ref());
         let mut first = self.look(&mut memory)?;
         if let Some(wait) = waits_for_confirmation(&first.plan, settings.policy.confirm.max(SAMPLE_APART)) {
             let waiting = first

@@ -186,10 +186,15 @@ impl Reader<'_> {
             );
         }
         if timing.settle > timing.grace {
-            self.fail("reap.settle", "must not be longer than reap.grace".to_owned());
+            self.fail_one("reap.settle", "must not be longer than", "reap.grace", "must not be shorter than");
         }
         if timing.browser_grace < timing.grace {
-            self.fail("reap.browser_grace", "must not be shorter than reap.grace".to_owned());
+            self.fail_one(
+                "reap.browser_grace",
+                "must not be shorter than",
+                "reap.grace",
+                "must not be longer than",
+            );
         }
         if settings.policy.without_proof_after < settings.policy.min_age {
             self.fail("orphan.without_proof_after", "must not be shorter than orphan.min_age".to_owned());
@@ -211,6 +216,16 @@ impl Reader<'_> {
         let origin =
             self.merged.get(key).map_or(Origin::built_in("default.toml"), |(_, origin)| origin.clone());
         self.problems.push(Problem { origin, text: format!("`{key}` {text}") });
+    }
+
+    /// Of two values that do not go together the one that the user wrote is at fault.
+    fn fail_one(&mut self, key: &str, problem: &str, other: &str, otherwise: &str) {
+        let written = |key: &str| self.merged.get(key).is_some_and(|(_, origin)| !origin.is_built_in());
+        if written(key) || !written(other) {
+            self.fail(key, format!("{problem} {other}"));
+        } else {
+            self.fail(other, format!("{otherwise} {key}"));
+        }
     }
 
     fn text(&mut self, key: &str) -> String {

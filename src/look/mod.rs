@@ -13,10 +13,10 @@ pub use newcomers::{Falling, alone_with_their_stdin, newcomers};
 
 use crate::catalog::Catalog;
 use crate::host::{Host, HostError};
-use crate::judge::{Code, Plan, Policy, Scene, judge};
+use crate::judge::{Answer, Code, Judgement, Plan, Policy, Scene, judge};
 use crate::memory::Memory;
 use crate::process::{Pid, ProcessTable};
-use crate::tree::Roles;
+use crate::tree::{Roles, Tree};
 use reader::Reader;
 
 /// How far a look goes.
@@ -63,8 +63,17 @@ pub fn look<H: Host>(
         Breadth::Everything => reader.read_everything(&mut table),
     };
     let found = reader.read_trees(&mut table, &adopters, breadth);
+    let scene = Scene { table: &table, roles: &reader.roles, catalog, policy, memory };
+    let mut plan = judge(scene, found.clone());
+    // What leaks below a live client is shown, so everything is said of it; few do.
+    let leaks = |judgement: &&Judgement| judgement.answers.iter().any(Answer::is_live_leak);
+    let leaking: Vec<Tree> =
+        plan.judgements.iter().filter(leaks).map(|judgement| judgement.tree.clone()).collect();
+    if !leaking.is_empty() && !reader.is_searched_always(breadth) {
+        reader.read_others(&mut table, &leaking);
+        plan = judge(Scene { table: &table, roles: &reader.roles, catalog, policy, memory }, found);
+    }
     let roles = reader.roles;
-    let plan = judge(Scene { table: &table, roles: &roles, catalog, policy, memory }, found);
     let shown = plan.judgements.iter().filter(|judgement| judgement.code() != Code::Owned);
     let members: Vec<Pid> =
         shown.flat_map(|judgement| judgement.tree.members.iter().map(|member| member.pid)).collect();

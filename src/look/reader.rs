@@ -168,30 +168,31 @@ impl<H: Host> Reader<'_, H> {
             .collect();
         let ends: Vec<(Pid, Stream)> = found.iter().flat_map(Tree::ends).collect();
         self.host.read_far_ends(table, &ends);
-        let listening = self.listening(table, &found, breadth);
-        self.host.read_channels(table, &listening);
+        let searched: Vec<Tree> =
+            found.iter().filter(|tree| self.is_searched(table, tree, breadth)).cloned().collect();
+        self.read_others(table, &searched);
+        found
+    }
+
+    /// Who else has a part of these trees: holders of their far ends, and whoever they are connected with.
+    pub(super) fn read_others(&mut self, table: &mut ProcessTable, found: &[Tree]) {
+        let helper =
+            |pid: &Pid| table.get(*pid).is_some_and(|process| is_browser_helper(process.arguments()));
+        let connected: Vec<Pid> = (found.iter().flat_map(|tree| &tree.members))
+            .filter(|member| member.role != MemberRole::Browser || !helper(&member.pid))
+            .map(|member| member.pid)
+            .collect();
+        self.host.read_channels(table, &connected);
         // Whoever is connected is said by name, and a client is more than a stranger.
         let mut visitors: Vec<Pid> = Vec::new();
-        for details in listening.iter().filter_map(|pid| table.get(*pid)).map(|process| &process.details) {
+        for details in connected.iter().filter_map(|pid| table.get(*pid)).map(|process| &process.details) {
             let listeners = details.listeners.known().into_iter().flatten();
             visitors.extend(listeners.flat_map(|listener| &listener.visitors.pids));
             let channels = details.channels.known().into_iter().flatten();
             visitors.extend(channels.flat_map(|channel| &channel.others.pids));
         }
         self.read_commands(table, &visitors);
-        self.read_holders(table, &found, breadth);
-        found
-    }
-
-    /// Who may serve others: every member but a browser's helpers. What a client owns is in use anyway.
-    fn listening(&self, table: &ProcessTable, found: &[Tree], breadth: Breadth) -> Vec<Pid> {
-        let helper =
-            |pid: &Pid| table.get(*pid).is_some_and(|process| is_browser_helper(process.arguments()));
-        (found.iter().filter(|tree| self.is_searched(table, tree, breadth)))
-            .flat_map(|tree| &tree.members)
-            .filter(|member| member.role != MemberRole::Browser || !helper(&member.pid))
-            .map(|member| member.pid)
-            .collect()
+        self.read_holders(table, found);
     }
 
     /// Trees without a visible owner, and those of live clients; every tree when everything was asked for.
@@ -213,7 +214,12 @@ impl<H: Host> Reader<'_, H> {
 
     /// Trees of which it must be known who else holds a part of them: searching for that costs more than all the rest.
     fn is_searched(&self, table: &ProcessTable, tree: &Tree, breadth: Breadth) -> bool {
-        is_ownerless(table, tree) || breadth == Breadth::Everything || self.policy.live.reaps()
+        is_ownerless(table, tree) || self.is_searched_always(breadth)
+    }
+
+    /// Whether that is so for every tree.
+    pub(super) fn is_searched_always(&self, breadth: Breadth) -> bool {
+        breadth == Breadth::Everything || self.policy.live.reaps()
     }
 
     /// Clients below an adopter. Most run so by design; one with a hung-up stdin is an agent whose driver is gone.
@@ -262,16 +268,14 @@ impl<H: Host> Reader<'_, H> {
 
     /// Searching everybody's descriptors costs more than the rest of the look, so it is done only where somebody holds the
     /// lifeline of a tree that may be reaped, or when everything was asked for.
-    fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree], breadth: Breadth) {
+    fn read_holders(&mut self, table: &mut ProcessTable, found: &[Tree]) {
         let open = |table: &ProcessTable, (pid, stream): &(Pid, Stream)| {
             table
                 .get(*pid)
                 .is_some_and(|process| *process.far_end(*stream) == Fact::Known(FarEnd::Open(None)))
         };
-        let ends: Vec<(Pid, Stream)> = (found.iter().filter(|tree| self.is_searched(table, tree, breadth)))
-            .flat_map(Tree::ends)
-            .filter(|end| open(table, end))
-            .collect();
+        let ends: Vec<(Pid, Stream)> =
+            found.iter().flat_map(Tree::ends).filter(|end| open(table, end)).collect();
         if ends.is_empty() {
             return;
         }

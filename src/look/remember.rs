@@ -3,7 +3,7 @@
 use super::Look;
 use crate::catalog::{Catalog, Role};
 use crate::judge::Judgement;
-use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, command_digest};
+use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, SeenRoot, command_digest};
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, Stream};
 use crate::tree::{MemberRole, Roles, Tree, is_shell};
 
@@ -16,7 +16,9 @@ impl Look {
             let Some(root) = self.table.get(judgement.tree.root) else { continue };
             let leaks = judgement.answers.iter().any(|answer| answer.is_live_leak());
             if judgement.tree.adopter.is_some() || leaks {
-                seen.roots.push((root.id, judgement.hung_up, judgement.is_active));
+                let owned = judgement.tree.adopter.is_none();
+                let Judgement { hung_up, is_active: active, .. } = *judgement;
+                seen.roots.push(SeenRoot { id: root.id, owned, hung_up, active });
             }
             let members = judgement.tree.members.iter().filter_map(|member| self.table.get(member.pid));
             seen.samples

@@ -107,6 +107,8 @@ pub struct Process {
     pub kernel: bool,
     /// Processor time that it and the children that it has waited for have used.
     pub cpu: Duration,
+    /// Page faults of the children that it has waited for: they grow with every child that ends.
+    pub waited_faults: u64,
     /// Arguments, the program first; lossy UTF-8. Empty when the process has cleared them.
     pub command: Fact<Vec<String>>,
     /// Read for candidates only.

@@ -29,6 +29,8 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    waited_faults: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     command: Field<Command>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Field<User>,
@@ -199,6 +201,7 @@ impl Entry {
                 id,
                 first_seen: ago("seen", &sighting.orphaned)?,
                 hung_up_since: since(&sighting.hung_up)?,
+                owned: sighting.owned,
                 active_at: since(&sighting.active)?,
             });
         }
@@ -207,7 +210,14 @@ impl Entry {
             let quiet_since = sample.quiet.as_deref().map_or(Ok(when), |text| ago("sample", text))?;
             let moved = Moved { disk: sample.disk, calls: sample.calls };
             let cpu = time("sample", Some(&sample.cpu))?;
-            seen.samples.push(Sample { id, at: when, moved, cpu, quiet_since });
+            seen.samples.push(Sample {
+                id,
+                at: when,
+                moved,
+                cpu,
+                waited_faults: sample.waited_faults,
+                quiet_since,
+            });
         }
         seen.survivors.extend(self.survived_kill.then_some(id));
         let ends = [self.stdin_end, self.stdout_end, None, self.fd3_end, self.fd4_end];
@@ -249,6 +259,7 @@ impl Entry {
             },
             kernel: self.kernel,
             cpu: time("cpu", self.cpu.as_deref())?,
+            waited_faults: self.waited_faults.unwrap_or(0),
             command: fact(self.command, read_command).map_err(at("command"))?,
             details: details.into(),
         };
@@ -288,6 +299,7 @@ impl Entry {
             },
             kernel: process.kernel,
             cpu: (!process.cpu.is_zero()).then(|| duration_text(process.cpu)),
+            waited_faults: Some(process.waited_faults).filter(|faults| *faults > 0),
             command: field(&process.command, |words| Command::Words(words.clone())),
             user: field(&details.users, |users| {
                 if users.real == users.effective {
@@ -322,6 +334,7 @@ impl Entry {
             seen: memory.of(&process.id).map(|sighting| SightingText {
                 orphaned: ago(sighting.first_seen),
                 hung_up: sighting.hung_up_since.map(ago),
+                owned: sighting.owned,
                 active: sighting.active_at.map(ago),
             }),
             sample: memory.sample(&process.id).map(|sample| SampleText {
@@ -329,6 +342,7 @@ impl Entry {
                 disk: sample.moved.disk,
                 calls: sample.moved.calls,
                 cpu: duration_text(sample.cpu),
+                waited_faults: sample.waited_faults,
                 quiet: Some(ago(sample.quiet_since)),
             }),
             was: memory.kin(process).map(|kin| KinText {

@@ -104,6 +104,9 @@ pub(super) struct SightingText {
     pub(super) hung_up: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) active: Option<String>,
+    /// Below a client that lived.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) owned: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -118,6 +121,8 @@ pub(super) struct SampleText {
     pub(super) cpu: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) quiet: Option<String>,
+    #[serde(default)]
+    pub(super) waited_faults: u64,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// `1h 2m 3s`.
 pub(super) fn duration_text(duration: Duration) -> String {
+    // Finer than the clock's ticks nothing is known.
+    let duration = Duration::from_millis(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX));
     SignedDuration::try_from(duration).map_or_else(|_| "0s".to_owned(), |span| format!("{span:#}"))
 }
 

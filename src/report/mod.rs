@@ -89,7 +89,8 @@ impl Totals {
         };
         let reclaimable = (view.shown().filter(goes))
             .map(|judgement| view.memory(judgement))
-            .map(|memory| memory.rss + memory.swap)
+            // What a tree shares with others does not come back with it.
+            .map(|memory| memory.pss.unwrap_or(memory.rss) + memory.swap)
             .sum();
         Totals {
             trees: view.shown().count(),

@@ -109,6 +109,7 @@ impl Linux {
             },
             kernel: stat.flags & KERNEL_THREAD != 0,
             cpu: Duration::from_millis(stat.cpu_ticks.saturating_mul(1000) / self.ticks_per_second),
+            waited_faults: stat.waited_faults,
             command: Fact::Unread,
             details: Deferred::default(),
         }))

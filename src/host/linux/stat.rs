@@ -12,6 +12,8 @@ pub(super) struct Stat {
     pub(super) flags: u32,
     /// Processor time in user and kernel mode, its own and that of the children it has waited for, in ticks.
     pub(super) cpu_ticks: u64,
+    /// Page faults of the children that it has waited for: they grow with every child that ends.
+    pub(super) waited_faults: u64,
     /// Start after boot, in ticks.
     pub(super) start_ticks: u64,
 }
@@ -28,12 +30,13 @@ impl Stat {
         let state = *field(0)?.as_bytes().first()?;
         let parent = field(0)?.parse().ok()?;
         let flags = field(4)?.parse().ok()?;
-        let user: u64 = field(4)?.parse().ok()?;
+        let waited_faults = field(1)?.parse().ok()?;
+        let user: u64 = field(2)?.parse().ok()?;
         let kernel: u64 = field(0)?.parse().ok()?;
         let children = field(0)?.parse::<u64>().ok()?.saturating_add(field(0)?.parse().ok()?);
         let start_ticks = field(4)?.parse().ok()?;
         let cpu_ticks = user.saturating_add(kernel).saturating_add(children);
-        Some(Stat { state, parent, flags, cpu_ticks, start_ticks })
+        Some(Stat { state, parent, flags, cpu_ticks, waited_faults, start_ticks })
     }
 }
 
@@ -50,8 +53,14 @@ mod tests {
         let names = ["sleep", "a) Z 1 (", ")", "(", "a b) R 0 ", "\n", "x) S 1 1 1 0 -1 0 0", ""];
         for name in names {
             let line = format!("42 ({name}) {REST}");
-            let expected =
-                Stat { state: b'S', parent: 7, flags: 4_194_560, cpu_ticks: 132, start_ticks: 987_654 };
+            let expected = Stat {
+                state: b'S',
+                parent: 7,
+                flags: 4_194_560,
+                cpu_ticks: 132,
+                waited_faults: 200,
+                start_ticks: 987_654,
+            };
             assert_eq!(Stat::parse(line.as_bytes()), Some(expected), "{name:?}");
         }
         let mut line = b"42 (\xff\xfe) ".to_vec();
@@ -72,6 +81,7 @@ mod tests {
         let own = Stat::parse(&line).expect("a line");
         let theirs = procfs::process::Stat::from_read(line.as_slice()).expect("a line");
         assert_eq!((own.parent, own.flags, own.start_ticks), (theirs.ppid, theirs.flags, theirs.starttime));
+        assert_eq!(own.waited_faults, theirs.cminflt);
         let theirs_cpu = theirs.utime + theirs.stime + (theirs.cutime + theirs.cstime) as u64;
         assert_eq!((own.cpu_ticks, char::from(own.state)), (theirs_cpu, theirs.state));
     }

@@ -5,7 +5,7 @@ use crate::invocation::base_name;
 use crate::judge::Verdict;
 use crate::process::{Channel, Process, Way};
 use crate::tree::{Head, MemberRole, is_browser_helper, is_headless, listens_for_debuggers};
-use crate::words::{duration, size};
+use crate::words::duration;
 use std::time::Duration;
 
 /// A shell's training run below a terminal server is somebody's work, for ever.
@@ -141,10 +141,10 @@ pub(super) fn active(case: &Case<'_>) -> Says {
     let young = |process: &&Process| {
         !case.tree.chain.contains(&process.pid()) && case.scene.table.age(process) < policy.active_window
     };
-    let what = if let Some((pid, bytes)) = case.uses_disk() {
-        format!("process {pid} has moved {} to or from the disk since the last look", size(bytes))
+    let what = if let Some(what) = case.activity() {
+        what
     } else if let Some(ago) = earlier.filter(|ago| *ago < policy.active_window) {
-        format!("it used the disk within the last {}", duration(ago + Duration::from_secs(1)))
+        format!("it was active within the last {}", duration(ago + Duration::from_secs(1)))
     } else if let Some(child) = case.without_browsers().find(young) {
         let age = case.scene.table.age(child);
         format!("it started {} {} ago", case.describe(child.pid()), duration(age))

@@ -9,6 +9,7 @@ use crate::judge::{Client, Code, Live, Scene, client_among};
 use crate::memory::{Part, Sighting, digest};
 use crate::process::{Pid, Process, State, Stream};
 use crate::tree::{AdopterKind, Head, MemberRole, Tree, is_named_beyond_doubt, is_shell};
+use crate::words::size;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::time::Duration;
@@ -242,12 +243,20 @@ impl Case<'_> {
         alive.or_else(seen).or_else(marked)
     }
 
-    /// Why disk traffic since the last look counts as activity: who, and how much. Browsers are looked at by themselves.
-    pub(super) fn uses_disk(&self) -> Option<(Pid, u64)> {
+    /// What one of its processes did since the last look that counts as activity. Browsers are looked at by themselves.
+    pub(super) fn activity(&self) -> Option<String> {
         self.without_browsers().find_map(|process| {
             let sample = self.scene.memory.sample(&process.id)?;
             let moved = process.details.moved.known()?;
-            sample.has_used_disk_since(moved).then(|| (process.pid(), moved.disk - sample.moved.disk))
+            let pid = process.pid();
+            if sample.has_used_disk_since(moved) {
+                let bytes = size(moved.disk - sample.moved.disk);
+                return Some(format!(
+                    "process {pid} has moved {bytes} to or from the disk since the last look"
+                ));
+            }
+            (process.waited_faults > sample.waited_faults)
+                .then(|| format!("a child of process {pid} has come and gone since the last look"))
         })
     }
 
@@ -270,6 +279,11 @@ impl Case<'_> {
         let table = self.scene.table;
         let started = table.since_boot.saturating_sub(table.age(self.root));
         self.scene.memory.returns(self.command(), started)
+    }
+
+    /// Whether its root's parent is a client.
+    pub(super) fn has_client(&self) -> bool {
+        self.root.parent.is_some_and(|parent| self.scene.roles.role(parent) == Some(Role::Client))
     }
 
     /// The leak below its live client for which the user lets it go, in words. Never the newest copy, nor what has a

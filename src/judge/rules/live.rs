@@ -34,6 +34,7 @@ pub(super) fn idle(case: &Case<'_>) -> Says {
 fn rule(case: &Case<'_>, leak: Option<(&Leak, &str)>, setting: Live, key: &str, otherwise: &str) -> Says {
     match (leak, setting) {
         (None, _) if case.tree.adopter.is_some() => No("it has no live client".to_owned()),
+        (None, _) if !case.has_client() => No("it is not below a client that is known".to_owned()),
         (None, _) => No(otherwise.to_owned()),
         (Some((_, why)), Live::Ignore) => No(format!("{why}; you do not want to know ({key})")),
         (Some((_, why)), Live::Report) => Holds(Verdict::Report, format!("{why} ({key})")),

@@ -87,11 +87,20 @@ pub(super) fn judge_tree(
             })
             .chain(watched(scene, tree, root))
             .collect(),
-        sighting: tree.adopter.map(|_| ()).or(leak.map(|_| ())).and(scene.memory.of(&root.id)),
+        sighting: (scene.memory.of(&root.id))
+            .filter(|seen| seen.owned == tree.adopter.is_none() && (!seen.owned || leak.is_some())),
         leak,
         visits: OnceCell::new(),
     };
     let mut answers: Vec<Answer> = RULES.iter().map(|(code, rule)| answer(*code, rule(&case))).collect();
+    // What was denied cannot be denied by a rule.
+    let unreadable = |answer: &Answer| answer.code == Code::Unreadable && answer.verdict.is_some();
+    if answers.iter().any(unreadable) {
+        let by_facts = |answer: &&mut Answer| answer.verdict.is_none() && rests_on_facts(answer.code);
+        for answer in answers.iter_mut().filter(by_facts) {
+            answer.text = format!("as far as could be read, {}", answer.text);
+        }
+    }
     // What the user lets go below a live client is reaped when nothing else speaks against it.
     if let Some((code, text)) = case.lets_go()
         && answers.iter().all(|answer| answer.verdict.is_none())
@@ -120,10 +129,15 @@ pub(super) fn judge_tree(
         orphaned_for: tree.adopter.and(case.seen_for()),
         wait: case.wait(),
         client: case.client(),
-        is_active: case.uses_disk().is_some(),
+        is_active: case.activity().is_some(),
         command: case.command(),
         returns: case.returns(),
     }
+}
+
+/// Whether a rule goes by facts of the processes, and not by time and memory alone.
+fn rests_on_facts(code: Code) -> bool {
+    !matches!(code, Code::Young | Code::Respawning | Code::OverBudget | Code::Unkillable | Code::Unreadable)
 }
 
 fn answer(code: Code, says: Says) -> Answer {

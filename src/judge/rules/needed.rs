@@ -56,7 +56,7 @@ pub(super) fn in_use(case: &Case<'_>) -> Says {
     }
     let visits = case.visits();
     if let Some((pid, place)) = visits.users.first() {
-        return Holds(Verdict::Spare, format!("{} is connected to {place}", case.describe(*pid)));
+        return Holds(Verdict::Spare, format!("{} is {place}", case.describe(*pid)));
     }
     if let Some((from, place)) = visits.elsewhere.first() {
         return Holds(Verdict::Spare, format!("{from} is connected to {place}"));
@@ -89,6 +89,9 @@ pub(super) fn listening(case: &Case<'_>) -> Says {
             );
             Holds(Verdict::Report, text)
         }
+        None if !visits.users.is_empty() || !visits.elsewhere.is_empty() => {
+            No("what it listens on is in use".to_owned())
+        }
         None => No("nothing in it listens on a socket for others".to_owned()),
     }
 }
@@ -119,7 +122,9 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         // Below a live client nobody asks who is connected, unless it may be reaped.
         let asked = case.tree.adopter.is_some() || case.lets_go().is_some() || case.leak.is_none();
         let sockets = process.details.listeners.is_hidden() || process.details.channels.is_hidden();
-        need(process, "sockets", asked && sockets);
+        let away = process.details.net_namespace.known().copied() != case.scene.table.observer.net_namespace;
+        let place = if away { "sockets, in another network namespace," } else { "sockets" };
+        need(process, place, asked && sockets);
         let traffic = !case.scene.policy.active_window.is_zero() && alone.is_none();
         need(process, "disk traffic", traffic && process.details.moved.is_hidden());
         let undecided = case.scene.policy.spare.iter().any(|rule| rule.protects(process).is_none());
@@ -129,8 +134,12 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         let Some(process) = case.scene.table.get(pid) else { continue };
         let descriptor = process.descriptor(stream);
         let open = descriptor.known().is_some_and(|descriptor| descriptor.is_stdio());
-        let hidden = descriptor.is_hidden() || (open && process.far_end(stream).is_hidden());
-        need(process, stream.word(), hidden);
+        need(process, stream.word(), descriptor.is_hidden());
+        need(
+            process,
+            &format!("far end of the {}", stream.word()),
+            open && process.far_end(stream).is_hidden(),
+        );
     }
     for pid in case.managers() {
         let marks = case.scene.table.get(pid).map(|process| &process.details.marks);
@@ -142,11 +151,15 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
     if missing.is_empty() {
         return No("every fact that the verdict needs could be read".to_owned());
     }
+    let help = if missing.iter().all(|what| what.contains("network namespace")) {
+        "Run orphand inside that network namespace"
+    } else if case.scene.table.observer.uid == 0 {
+        "orphand needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH for it, and a /proc without hidepid"
+    } else {
+        "Run orphand as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH and a /proc without hidepid"
+    };
     let more = if missing.len() > 3 { format!(" and {} more", missing.len() - 3) } else { String::new() };
     missing.truncate(3);
-    let text = format!(
-        "could not be read: {}{more}. Run orphand as root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH and a /proc without hidepid",
-        missing.join(", ")
-    );
+    let text = format!("could not be read: {}{more}. {help}", missing.join(", "));
     Holds(Verdict::Report, text)
 }

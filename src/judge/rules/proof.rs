@@ -69,7 +69,7 @@ pub(super) fn over_budget(case: &Case<'_>) -> Says {
 
 pub(super) fn hung_up(case: &Case<'_>) -> Says {
     if case.tree.adopter.is_none() {
-        return No("it is not orphaned".to_owned());
+        return No(not_orphaned(case));
     }
     if !case.hung_up() {
         return No(format!("its lifeline is {}", case.lifeline().word()));
@@ -112,6 +112,12 @@ fn convicted(case: &Case<'_>) -> String {
             _ => format!("its client is gone: {pipe}"),
         },
     }
+}
+
+/// Without an adopter it has an owner, or a parent that nobody can see.
+fn not_orphaned(case: &Case<'_>) -> String {
+    let parent = case.root.parent.filter(|parent| case.scene.table.get(*parent).is_none());
+    parent.map_or("it is not orphaned".to_owned(), |parent| format!("its parent {parent} cannot be seen"))
 }
 
 pub(super) fn orphaned(case: &Case<'_>) -> Says {
@@ -168,6 +174,13 @@ pub(super) fn unproven(case: &Case<'_>) -> Says {
     }
     if let Some(why) = case.says_nothing() {
         return Holds(Verdict::Report, why);
+    }
+    if case.pattern.own
+        && !case.pattern.stdio
+        && case.tree.adopter.is_some_and(|adopter| adopter.kind.is_weak())
+    {
+        let text = "its pattern waives the proof (stdio = false), but its parent may have started it";
+        return Holds(Verdict::Report, text.to_owned());
     }
     for line in case.lines() {
         if let Lifeline::Unknown(why) = line {

@@ -7,7 +7,7 @@ use crate::process::{Channel, Listener, Pid, Process, Visitors, Way};
 /// Who is connected to a tree.
 #[derive(Default)]
 pub(super) struct Visits {
-    /// Live processes outside that use it, and where they are connected.
+    /// Live processes outside that use it, and what they are: `connected to TCP *:1 of process 7`.
     pub(super) users: Vec<(Pid, String)>,
     /// Connections to it whose other end cannot be seen from here.
     pub(super) elsewhere: Vec<(String, String)>,
@@ -54,7 +54,7 @@ impl Case<'_> {
         let Visitors { pids, elsewhere, complete } = &listener.visitors;
         let outsiders = self.outside(pids);
         if !outsiders.is_empty() || !elsewhere.is_empty() {
-            visits.users.extend(outsiders.into_iter().map(|pid| (pid, place.clone())));
+            visits.users.extend(outsiders.into_iter().map(|pid| (pid, format!("connected to {place}"))));
             visits.elsewhere.extend(elsewhere.iter().map(|from| (from.clone(), place.clone())));
             return;
         }
@@ -73,18 +73,20 @@ impl Case<'_> {
         let needs = |pid: &Pid| {
             matches!(self.scene.roles.role(*pid), Some(Role::Client | Role::Host)) || ancestors.contains(pid)
         };
+        let at_other_end = |pid: Pid| (pid, format!("at the other end of {place}"));
         let named = |pids: Vec<Pid>| pids.into_iter().map(|pid| (pid, place.clone())).collect::<Vec<_>>();
         match channel.way {
             Way::Inbound => {
-                visits.users.extend(named(outsiders));
+                let connected = |pid: Pid| (pid, format!("connected to {place}"));
+                visits.users.extend(outsiders.into_iter().map(connected));
                 let from = channel.others.elsewhere.iter().map(|from| (from.clone(), place.clone()));
                 visits.elsewhere.extend(from);
             }
             // What it is connected to does not need it, unless that is a client.
-            Way::Outward => visits.users.extend(named(outsiders.into_iter().filter(needs).collect())),
+            Way::Outward => visits.users.extend(outsiders.into_iter().filter(needs).map(at_other_end)),
             Way::Line => {
                 let (users, strangers): (Vec<Pid>, Vec<Pid>) = outsiders.into_iter().partition(needs);
-                visits.users.extend(named(users));
+                visits.users.extend(users.into_iter().map(at_other_end));
                 visits.strangers.extend(named(strangers));
                 let from = channel.others.elsewhere.iter().map(|from| (from.clone(), place.clone()));
                 visits.unseen.extend(from);
