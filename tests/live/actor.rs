@@ -128,6 +128,10 @@ async fn act(actor: Actor) {
                     std::io::Write::write_all(&mut file, &[1; 65536]).expect("written");
                     file.sync_all().expect("on disk");
                 }
+                if does("fork-on-usr2") {
+                    let status = Command::new("true").status().expect("it runs");
+                    assert!(status.success());
+                }
                 if does("hang-up-on-usr2") {
                     held.iter_mut().for_each(|started: &mut Started| started.far_ends.clear());
                 }

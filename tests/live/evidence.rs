@@ -169,6 +169,23 @@ fn a_new_child_is_activity_for_a_while() {
 }
 
 #[test]
+fn a_child_that_came_and_went_is_activity_too() {
+    on_stage("evidence::a_child_that_came_and_went_is_activity_too", |stage| {
+        with_activity(stage);
+        stage.enter(client("dead").child(actor("server", "foo-mcp").does(&["fork-on-usr2"])));
+        stage.crash("dead");
+        let dry = stage.command(&["sweep", "--json", "--dry-run"]).output().unwrap();
+        assert_eq!(verdict(stage.tree(&parse(&dry), "server")), ("reap", "hung-up"));
+        stage.send("server", Signal::USR2);
+        assert_eq!(stage.hear(), "server-usr2");
+        let sweep = stage.sweep();
+        let tree = stage.tree(&sweep, "server");
+        assert_eq!(verdict(tree), ("spare", "active"), "{tree:#}");
+        assert!(tree["reasons"][0]["text"].as_str().unwrap().contains("has come and gone"), "{tree:#}");
+    });
+}
+
+#[test]
 fn somebodys_work_below_a_terminal_server_is_reported_for_ever() {
     on_stage("evidence::somebodys_work_below_a_terminal_server_is_reported_for_ever", |stage| {
         let training = actor("training", "python3 train.py").stdio("null").does(&["spin"]);

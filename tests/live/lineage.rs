@@ -181,3 +181,54 @@ fn what_is_restarted_each_time_is_only_reported_after_a_while() {
         stage.assert_alive(&["again"]);
     });
 }
+
+#[test]
+fn what_is_known_of_a_process_survives_the_hiding_of_its_secrets() {
+    on_stage("lineage::what_is_known_of_a_process_survives_the_hiding_of_its_secrets", |stage| {
+        let leaf = actor("leaf", "java -jar /opt/kotlin/lsp.jar --token hunter2hunter2");
+        stage.enter(client("client").does(&["reap"]).child(actor("server", "serena-mcp-server").child(leaf)));
+        stage.sweep();
+        stage.crash("server");
+        let path = stage.folder.path().join("table.toml");
+        let path = path.to_str().unwrap();
+        assert!(stage.orphand(&["record", path]).status.success());
+        assert!(!std::fs::read_to_string(path).unwrap().contains("hunter2"));
+        let replayed = stage.json(&["scan", "--json", "--replay", path]);
+        let (live, replayed) = (stage.scan(), replayed);
+        assert_eq!(verdict(stage.tree(&live, "leaf")), ("reap", "hung-up"));
+        assert_eq!(stage.tree(&live, "leaf")["reasons"], stage.tree(&replayed, "leaf")["reasons"]);
+    });
+}
+
+#[test]
+fn time_below_a_live_client_is_no_time_as_an_orphan() {
+    on_stage("lineage::time_below_a_live_client_is_no_time_as_an_orphan", |stage| {
+        let forgetful = actor("client", "claude").stdio("null").does(&["hang-up-on-usr2"]);
+        stage.enter(forgetful.child(actor("server", "foo-mcp")));
+        stage.send("client", Signal::USR2);
+        assert_eq!(stage.hear(), "client-usr2");
+        let long = ["--set", "orphan.confirm=10m"];
+        let scan = stage.json(&["sweep", "--json", "--dry-run", long[0], long[1]]);
+        assert_eq!(verdict(stage.tree(&scan, "server")), ("report", "live-hung-up"));
+        stage.crash("client");
+        let scan = stage.json(&["scan", "--json", long[0], long[1]]);
+        let tree = stage.tree(&scan, "server");
+        assert_eq!(
+            (verdict(tree), &tree["orphaned_s"]),
+            (("wait", "young"), &serde_json::Value::Null),
+            "{tree:#}"
+        );
+    });
+}
+
+#[test]
+fn a_leak_below_a_live_client_is_told_alike_by_every_scan() {
+    on_stage("lineage::a_leak_below_a_live_client_is_told_alike_by_every_scan", |stage| {
+        let copy = || actor("copy", "mysql-mcp-server");
+        stage.enter(client("client").child(copy()).child(copy()));
+        let old = if stage.pid("copy") < stage.pid("copy#2") { "copy" } else { "copy#2" };
+        let (narrow, wide) = (stage.scan(), stage.json(&["scan", "--json", "--all"]));
+        assert_eq!(stage.tree(&narrow, old)["reasons"], stage.tree(&wide, old)["reasons"]);
+        assert_eq!(stage.tree(&narrow, old)["lifeline"], "held");
+    });
+}
