@@ -65,8 +65,8 @@ pub struct Member {
     pub id: ProcessId,
     /// What it is in the tree.
     pub role: MemberRole,
-    /// A launcher that would go on with something else when what it launched ends: a shell with a script. It gets its
-    /// SIGTERM before everybody else.
+    /// A launcher that may go on with something else when what it launched ends: a script, `make`. It gets its SIGTERM before
+    /// everybody else.
     pub goes_on: bool,
     /// Whether it was stopped when last seen.
     pub stopped: bool,

@@ -105,6 +105,7 @@ impl Table {
                 moved: Fact::Known(Moved::default()),
                 environment: Fact::Known(0),
                 tracer: Fact::Absent,
+                catches_term: Fact::Known(false),
                 marks: Fact::Known(Marks::default()),
                 cgroup: Fact::Known("/user.slice".to_owned()),
                 memory: Fact::Absent,

@@ -95,6 +95,10 @@ fn single_command(script: &str) -> Option<Single> {
         if CONSTRUCTS.contains(&first.as_str()) || first.starts_with('(') {
             return None;
         }
+        // Behind the command that matters only what does nothing may follow.
+        if real.is_some() && !["true", ":", "exit", "wait", "echo", "printf"].contains(&first.as_str()) {
+            return None;
+        }
         if PREPARATION.contains(&first.as_str()) {
             if matches!(first.as_str(), "cd" | "pushd") {
                 directory = words.get(1).map(|path| paths::normal(path));

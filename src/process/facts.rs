@@ -205,6 +205,8 @@ pub struct Channel {
     pub way: Way,
     /// Who holds the other end.
     pub others: Visitors,
+    /// Who of them has it as stdin, stdout or stderr only.
+    pub as_stdio: Vec<Pid>,
 }
 
 /// Who is connected to a listening socket, accepted or still waiting for it; or who holds another end.
@@ -252,6 +254,8 @@ pub struct Details {
     pub environment: Fact<u64>,
     /// The process that traces it: a debugger.
     pub tracer: Fact<Pid>,
+    /// Whether it catches SIGTERM. A shell that does goes on with its next command.
+    pub catches_term: Fact<bool>,
     /// Marks in the environment.
     pub marks: Fact<Marks>,
     /// Control group path.

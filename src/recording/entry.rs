@@ -61,6 +61,8 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     tracer: Field<Pid>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    catches_term: Field<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Field<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     listeners: Field<Vec<ListenerText>>,
@@ -135,6 +137,7 @@ macro_rules! shared_keys {
         $each!(fd4_end);
         $each!(environment);
         $each!(tracer);
+        $each!(catches_term);
         $each!(cgroup);
         $each!(listeners);
         $each!(channels);
@@ -234,6 +237,7 @@ impl Entry {
                 .map_err(at("moved"))?,
             environment: fact(self.environment, |number| Ok(number as u64)).map_err(at("environment"))?,
             tracer: fact(self.tracer, Ok).map_err(at("tracer"))?,
+            catches_term: fact(self.catches_term, Ok).map_err(at("catches_term"))?,
             marks: fact(self.marks, |marks| Ok(read_marks(marks))).map_err(at("marks"))?,
             cgroup: fact(self.cgroup, Ok).map_err(at("cgroup"))?,
             memory: fact(self.memory, |memory| {
@@ -321,6 +325,7 @@ impl Entry {
             fd4_end: end(4),
             environment: field(&details.environment, |digest| *digest as i64),
             tracer: field(&details.tracer, |pid| *pid),
+            catches_term: field(&details.catches_term, |catches| *catches),
             cgroup: field(&details.cgroup, String::clone),
             listeners: field(&details.listeners, |all| all.iter().map(listener_text).collect()),
             channels: field(&details.channels, |all| all.iter().map(channel_text).collect()),

@@ -60,6 +60,8 @@ pub(super) struct ChannelText {
     others: Vec<Pid>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     elsewhere: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    as_stdio: Vec<Pid>,
     #[serde(default = "yes", skip_serializing_if = "is_true")]
     complete: bool,
 }
@@ -222,10 +224,11 @@ pub(super) fn marks_text(marks: &Marks) -> MarksText {
 
 pub(super) fn channel(text: ChannelText) -> Channel {
     let others = Visitors { pids: text.others, elsewhere: text.elsewhere, complete: text.complete };
-    Channel { what: text.what, way: text.way, others }
+    Channel { what: text.what, way: text.way, others, as_stdio: text.as_stdio }
 }
 
 pub(super) fn channel_text(channel: &Channel) -> ChannelText {
     let Visitors { pids, elsewhere, complete } = channel.others.clone();
-    ChannelText { what: channel.what.clone(), way: channel.way, others: pids, elsewhere, complete }
+    let as_stdio = channel.as_stdio.clone();
+    ChannelText { what: channel.what.clone(), way: channel.way, others: pids, elsewhere, as_stdio, complete }
 }

@@ -1,13 +1,13 @@
 //! Trees on their way down, all at once: exits and time become events, effects become signals through pins.
 
 use super::{Freed, Outcome, Reaped, Rules};
-use crate::catalog::Role;
+use crate::catalog::{Classified, Role};
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
 use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
 use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
-use crate::tree::{MemberRole, Roles, Tree, is_shell_script};
+use crate::tree::{MemberRole, Roles, Tree};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 use std::time::Duration;
@@ -54,7 +54,7 @@ where
         let trees: Vec<&Tree> = judgements.iter().map(|judgement| &judgement.tree).collect();
         let alone = alone_with_their_stdin(host, &view.table, &trees);
         let trees = (judgements.into_iter().zip(alone))
-            .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, rules.timing))
+            .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, &view.roles, rules.timing))
             .collect();
         Fall {
             host,
@@ -241,20 +241,26 @@ where
             Some(Role::Browser) => MemberRole::Browser,
             _ => MemberRole::Other,
         };
-        let goes_on = is_shell_script(process.arguments());
+        let goes_on = false;
         Some(reap::Member { id: process.id, role, goes_on, stopped: process.state == State::Stopped })
     }
 }
 
+/// Whether a launcher may go on with something else when what it launched ends. Those that are known by their grammar
+/// (`npm exec`, `uvx`, `env`) only wait.
+fn may_go_on(roles: &Roles, process: &Process) -> bool {
+    !roles.get(process.pid()).is_some_and(Classified::is_wrapper)
+}
+
 impl Falls {
-    fn new(judgement: Judgement, alone: bool, table: &ProcessTable, timing: Timing) -> Falls {
+    fn new(judgement: Judgement, alone: bool, table: &ProcessTable, roles: &Roles, timing: Timing) -> Falls {
         let processes =
             || judgement.tree.members.iter().filter_map(|member| Some((member, table.get(member.pid)?)));
         let members = processes()
             .map(|(member, process)| reap::Member {
                 id: process.id,
                 role: member.role,
-                goes_on: is_shell_script(process.arguments()),
+                goes_on: member.role == MemberRole::Launcher && may_go_on(roles, process),
                 stopped: process.state == State::Stopped,
             })
             .collect();

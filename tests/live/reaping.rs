@@ -154,7 +154,7 @@ fn what_became_a_client_on_the_way_down_is_left_alone() {
             .becomes(actor("agent", "claude").stdio("inherit"));
         stage.enter(
             client("dead")
-                .child(actor("orphan", "terminal-mcp").does(&["tell-term", "ignore-term"]).child(shell)),
+                .child(actor("orphan", "foo-mcp").does(&["tell-term", "ignore-term"]).child(shell)),
         );
         stage.crash("dead");
         let mut sweep =
@@ -294,7 +294,7 @@ fn a_tree_with_a_browser_is_spared_and_later_goes_as_a_whole() {
     on_stage("reaping::a_tree_with_a_browser_is_spared_and_later_goes_as_a_whole", |stage| {
         let browser = actor("browser", "chromium --headless=new --remote-debugging-pipe")
             .child(actor("renderer", "chromium --type=renderer").stdio("inherit"));
-        let window = actor("window", "firefox https://example.org");
+        let window = actor("window", "firefox https://example.org").stdio("null");
         let server =
             actor("server", "node /h/node_modules/@playwright/mcp/cli.js").child(browser).child(window);
         stage.enter(client("dead").child(server));

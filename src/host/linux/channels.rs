@@ -1,11 +1,14 @@
 //! What a process listens on and what else it is connected by, and who is at the other ends.
 
+use super::far_ends::pipe;
 use super::files::{Place, is_missing};
 use super::holders::{Search, Wanted, search};
 use super::sockets::{UnixKind, UnixTable, unix_table};
 use super::tcp::{Other, Tcp, TcpKind};
 use super::udp::{Udp, UdpKind, ephemeral_ports};
-use crate::process::{Channel, Descriptor, Fact, Listener, Pid, Process, ProcessTable, Visitors, Way};
+use crate::process::{
+    Channel, Descriptor, Fact, FarEnd, Listener, Pid, Process, ProcessTable, Visitors, Way,
+};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, getxattr, openat, readlinkat, statat};
 use std::net::SocketAddr;
 
@@ -37,9 +40,34 @@ struct Found {
 /// Another end, to be searched for or known to be out of sight.
 enum End {
     Held(Wanted),
-    /// Somebody must have it, or it is on its way to somebody.
+    /// The same; where nobody is found, it is on its way to somebody, or held where nobody can look.
     Somewhere(Wanted),
+    /// A process, without any search.
+    Process(Pid),
     Elsewhere(String),
+}
+
+/// Who is traced, and by whom. A tracer may take its tracee with it when it ends.
+fn tracees(proc: Place<'_>, everyone: &[Pid]) -> Vec<(Pid, Pid)> {
+    let tracer = |pid: &Pid| {
+        let text = proc.text(&format!("{pid}/status"))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;
+        Pid::new(line.trim().parse().ok()?)
+    };
+    everyone.iter().filter_map(|pid| Some((*pid, tracer(pid)?))).collect()
+}
+
+/// Those among the holders who have it as stdin, stdout or stderr only.
+fn as_stdio(ends: &[End], searched: Option<&Search>) -> Vec<Pid> {
+    let Some(searched) = searched else { return Vec::new() };
+    let mut found: Vec<Pid> = Vec::new();
+    for end in ends {
+        if let End::Held(wanted) | End::Somewhere(wanted) = end {
+            let beyond = searched.holders(&wanted.clone().beyond_stdio());
+            found.extend(searched.holders(wanted).iter().filter(|pid| !beyond.contains(pid)));
+        }
+    }
+    found
 }
 
 /// Looks at all descriptors of these processes. Sockets of other network namespaces cannot be seen from here, so what a
@@ -68,12 +96,21 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid], ever
     let wanted: Vec<&Wanted> = ends
         .filter_map(|end| match end {
             End::Held(wanted) | End::Somewhere(wanted) => Some(wanted),
-            End::Elsewhere(_) => None,
+            End::Process(_) | End::Elsewhere(_) => None,
         })
         .collect();
-    let searched = (!wanted.is_empty()).then(|| search(proc, table, wanted.into_iter(), everyone));
-    for (pid, all) in found {
+    let beyond: Vec<Wanted> = wanted.iter().map(|wanted| (*wanted).clone().beyond_stdio()).collect();
+    let searched =
+        (!wanted.is_empty()).then(|| search(proc, table, wanted.into_iter().chain(&beyond), everyone));
+    let tracees = if found.is_empty() { Vec::new() } else { tracees(proc, everyone) };
+    for (pid, mut all) in found {
+        all.extend(tracees.iter().filter(|(_, tracer)| *tracer == pid).map(|(tracee, _)| Found {
+            what: format!("trace of process {tracee}"),
+            way: Some(Way::Line),
+            others: vec![End::Process(*tracee)],
+        }));
         for Found { what, way, others } in all {
+            let as_stdio = as_stdio(&others, searched.as_ref());
             let others = others_of(proc, table, pid, way, others, searched.as_ref());
             // A pipe that nobody else has leads nowhere.
             let nowhere = others.pids.is_empty() && others.elsewhere.is_empty();
@@ -84,7 +121,9 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid], ever
                     listeners.push(Listener { address: what, visitors: others });
                 }
                 (Some(Way::Line), _, _) if nowhere => {}
-                (Some(way), _, Fact::Known(channels)) => channels.push(Channel { what, way, others }),
+                (Some(way), _, Fact::Known(channels)) => {
+                    channels.push(Channel { what, way, others, as_stdio });
+                }
                 _ => {}
             }
         }
@@ -104,14 +143,17 @@ fn others_of(
     for end in ends {
         match end {
             End::Elsewhere(address) => known.elsewhere.push(address),
-            End::Somewhere(wanted) => {
-                if searched.is_none_or(|searched| searched.holders(&wanted).is_empty()) {
-                    known.elsewhere.push("a process that cannot be seen".to_owned());
-                }
-            }
+            End::Process(pid) => known.pids.push(pid),
             End::Held(wanted) => {
                 let holders = searched.map_or(&[][..], |searched| searched.holders(&wanted));
                 if holders.is_empty() && way != Some(Way::Line) {
+                    known.elsewhere.push("a process that cannot be seen".to_owned());
+                }
+                known.pids.extend(holders);
+            }
+            End::Somewhere(wanted) => {
+                let holders = searched.map_or(&[][..], |searched| searched.holders(&wanted));
+                if holders.is_empty() {
                     known.elsewhere.push("a process that cannot be seen".to_owned());
                 }
                 known.pids.extend(holders);
@@ -149,48 +191,61 @@ fn channels_of(proc: Place<'_>, tables: &Tables, process: &Process) -> Fact<Vec<
         let inode = |kind: &str| -> Option<u64> {
             target.strip_prefix(kind)?.strip_prefix(":[")?.strip_suffix(']')?.parse().ok()
         };
-        let is_apart = |descriptor: Descriptor| apart.iter().any(|fact| fact.known() == Some(&descriptor));
+        // Copies of stdin and stderr are apart as well. Stdout never is, though it be the same as stderr.
+        let is_apart = |descriptor: Descriptor| {
+            let same = apart.iter().any(|fact| fact.known() == Some(&descriptor));
+            matches!(&*number, "0" | "2") || (same && number != "1")
+        };
         if let Some(inode) = inode("socket") {
             if !is_apart(Descriptor::Socket(inode)) {
-                let protocol = || protocol(pid, &number);
-                found.extend(socket(tables, inode, number == "1", protocol));
+                found.extend(socket(tables, inode, || protocol(pid, &number)));
             }
         } else if let Some(inode) = inode("pipe") {
             if !is_apart(Descriptor::Pipe(inode)) {
                 // The mode of the link says how it is open; the other end is open the other way.
                 let mode = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
                     .map_or(Mode::empty(), |stat| Mode::from_raw_mode(stat.st_mode));
-                let other = if mode.contains(Mode::RUSR) { Mode::WUSR } else { Mode::RUSR };
-                let end = End::Held(line_end(Wanted::pipe(inode, other), number == "1"));
-                found.push(Found { what: format!("pipe {inode}"), way: Some(Way::Line), others: vec![end] });
+                let reads = mode.contains(Mode::RUSR);
+                let open = number
+                    .parse()
+                    .is_ok_and(|number| pipe(proc, pid, number, reads, inode) != Fact::Known(FarEnd::HungUp));
+                if open {
+                    let end =
+                        End::Somewhere(Wanted::pipe(inode, if reads { Mode::WUSR } else { Mode::RUSR }));
+                    found.push(Found {
+                        what: format!("pipe {inode}"),
+                        way: Some(Way::Line),
+                        others: vec![end],
+                    });
+                }
             }
-        } else if target.starts_with('/') && !matches!(&*number, "0" | "1" | "2") {
+        } else if target.starts_with("/dev/") && target.ends_with("ptmx") {
+            found.extend(terminal(proc, pid, &number));
+        } else if target == "/dev/fuse" {
+            let what = "a file system of its own (/dev/fuse)".to_owned();
+            found.push(Found { what, way: Some(Way::Receives), others: Vec::new() });
+        } else if target.starts_with('/') && !matches!(&*number, "1" | "2") {
             let fifo = statat(&directory, name, AtFlags::empty())
                 .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
             if fifo {
-                found.push(Found {
-                    what: format!("FIFO {target}"),
-                    way: Some(Way::Receives),
-                    others: Vec::new(),
-                });
+                let what = format!("FIFO {target}");
+                found.push(Found { what, way: Some(Way::Receives), others: Vec::new() });
             }
         }
     }
     Fact::Known(found)
 }
 
-/// The other end of a pipe or pair. A client may leak its own end of one server's stdin into the next server: whoever has
-/// the other end of that as stdin or stdout does not use the one that it leaked into.
-fn line_end(other: Wanted, is_stdout: bool) -> Wanted {
-    if is_stdout { other } else { other.beyond_stdio() }
+/// The other side of a terminal that a process has made: whoever has it works there.
+fn terminal(proc: Place<'_>, pid: Pid, number: &str) -> Option<Found> {
+    let text = proc.text(&format!("{pid}/fdinfo/{number}"))?;
+    let index = text.lines().find_map(|line| line.strip_prefix("tty-index:"))?.trim();
+    let what = format!("/dev/pts/{index}");
+    let others = vec![End::Held(Wanted::path(&what))];
+    Some(Found { what, way: Some(Way::Line), others })
 }
 
-fn socket(
-    tables: &Tables,
-    inode: u64,
-    is_stdout: bool,
-    protocol: impl FnOnce() -> Option<String>,
-) -> Option<Found> {
+fn socket(tables: &Tables, inode: u64, protocol: impl FnOnce() -> Option<String>) -> Option<Found> {
     let of = |way: Option<Way>, what: String, others: Vec<End>| Some(Found { what, way, others });
     let end = |other: Other| match other {
         Other::Socket(inode) => End::Held(Wanted::socket(inode)),
@@ -223,9 +278,8 @@ fn socket(
                 of(None, format!("unix {name}"), visitors.into_iter().flat_map(held).collect())
             }
             UnixKind::Pair(peer) => {
-                let end = End::Held(line_end(Wanted::socket(peer), is_stdout));
-                let ends = vec![end, End::Somewhere(Wanted::socket(peer))];
-                of(Some(Way::Line), format!("socket pair {inode}"), ends)
+                let end = End::Somewhere(Wanted::socket(peer));
+                of(Some(Way::Line), format!("socket pair {inode}"), vec![end])
             }
             UnixKind::Accepted(name, peer) => of(Some(Way::Inbound), format!("unix {name}"), held(peer)),
             UnixKind::Connected(name, peer) => of(Some(Way::Outward), format!("unix {name}"), held(peer)),
@@ -244,11 +298,15 @@ fn socket(
             UdpKind::Sends => None,
         };
     }
-    // A TCP socket that is in no table is not connected; netlink and the like talk to the kernel. What cannot be named may
-    // be anything.
+    // Netlink and the like talk to the kernel. What is in no table may belong to another network namespace.
     match protocol() {
-        Some(name) if !name.starts_with("UNIX") => None,
-        Some(_) => unseen("a unix socket of another network namespace"),
+        Some(name) if ["NETLINK", "PACKET", "ALG"].contains(&name.as_str()) => None,
+        Some(name) if name.starts_with("UNIX") => unseen("a unix socket of another network namespace"),
+        Some(name) if name.starts_with("TCP") || name.starts_with("UDP") => {
+            let end = End::Elsewhere("somebody who cannot be seen".to_owned());
+            of(Some(Way::Line), format!("a {name} socket that is not connected here"), vec![end])
+        }
+        Some(name) => unseen(&format!("a socket of another kind ({name})")),
         None => unseen("a socket that cannot be named"),
     }
 }

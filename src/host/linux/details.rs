@@ -13,6 +13,9 @@ use std::os::fd::OwnedFd;
 /// A command line is read up to this length; patterns look at its beginning.
 pub(super) const LONGEST_COMMAND: usize = 64 * 1024;
 
+/// Signal 15 in the masks of `/proc/PID/status`.
+const SIGTERM: u64 = 1 << 14;
+
 /// The command line of a process, by number.
 pub(super) fn command(proc: Place<'_>, pid: Pid, buffer: &mut [u8]) -> Fact<Vec<String>> {
     command_at(proc, &format!("{pid}/cmdline"), buffer)
@@ -70,6 +73,10 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
         Fact::Known(known) => Pid::new(known.tracerpid).map_or(Fact::Absent, Fact::Known),
         other => hidden_as(other),
     };
+    let catches_term = match &status {
+        Fact::Known(known) => Fact::Known(known.sigcgt & SIGTERM != 0),
+        other => hidden_as(other),
+    };
     let (marks, environment) = environment::read(place);
     let details = Details {
         users,
@@ -81,6 +88,7 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
         channels: Fact::Unread,
         moved: moved(place),
         tracer,
+        catches_term,
         environment,
         marks,
         cgroup: cgroup(place),
@@ -113,6 +121,7 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         moved: hidden(gone),
         environment: hidden(gone),
         tracer: hidden(gone),
+        catches_term: hidden(gone),
         marks: hidden(gone),
         cgroup: hidden(gone),
         memory: hidden(gone),

@@ -17,7 +17,7 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
     for (pid, stream) in ends {
         let Some(process) = table.get_mut(*pid) else { continue };
         process.details.far_ends[*stream as usize] = match process.descriptor(*stream).known() {
-            Some(Descriptor::Pipe(inode)) => pipe(proc, *pid, *stream, *inode),
+            Some(Descriptor::Pipe(inode)) => pipe(proc, *pid, *stream as u32, stream.is_read(), *inode),
             Some(Descriptor::Socket(inode)) => socket(*inode, sockets.get_or_insert_with(unix_sockets)),
             _ => Fact::Absent,
         };
@@ -26,14 +26,14 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
 
 /// The kernel counts readers and writers: a reading end of one's own reports POLLHUP when nobody writes, a writing end
 /// POLLERR when nobody reads. Opening one for a moment disturbs nobody; nothing is read or written.
-fn pipe(proc: Place<'_>, pid: Pid, stream: Stream, inode: u64) -> Fact<FarEnd> {
+pub(super) fn pipe(proc: Place<'_>, pid: Pid, number: u32, is_read: bool, inode: u64) -> Fact<FarEnd> {
     let Some(directory) = directory(proc, pid) else { return Fact::Gone };
-    let (access, events, gone) = if stream.is_read() {
+    let (access, events, gone) = if is_read {
         (OFlags::RDONLY, PollFlags::IN, PollFlags::HUP)
     } else {
         (OFlags::WRONLY, PollFlags::OUT, PollFlags::ERR)
     };
-    let path = format!("fd/{}", stream as usize);
+    let path = format!("fd/{number}");
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match openat(&directory, path, flags, Mode::empty()) {
         Ok(file) => file,

@@ -26,6 +26,11 @@ impl Wanted {
         Wanted { link: format!("pipe:[{inode}]"), open_for: Some(open_for), beyond_stdio: false }
     }
 
+    /// Whoever has this file open.
+    pub(super) fn path(path: &str) -> Wanted {
+        Wanted { link: path.to_owned(), open_for: None, beyond_stdio: false }
+    }
+
     /// The same, but not as stdin, stdout or stderr.
     pub(super) fn beyond_stdio(self) -> Wanted {
         Wanted { beyond_stdio: true, ..self }

@@ -3,7 +3,7 @@
 use super::{Case, Holds, No, Says};
 use crate::invocation::base_name;
 use crate::judge::Verdict;
-use crate::process::{Channel, Process, Way};
+use crate::process::{Channel, Descriptor, Process, Way};
 use crate::tree::{Head, MemberRole, is_browser_helper, is_headless, listens_for_debuggers};
 use crate::words::duration;
 use std::time::Duration;
@@ -15,6 +15,13 @@ pub(super) fn work(case: &Case<'_>) -> Says {
             "the shell {} runs below it; somebody may have something to do there",
             case.describe(shell.pid())
         );
+        return Holds(Verdict::Report, text);
+    }
+    let runs_commands = runs_commands(&case.tree.name);
+    if let Some(job) = case.members().find(|process| runs_commands && case.is_other(process.pid())) {
+        let name = case.describe(job.pid());
+        let text =
+            format!("{name} was started by a server that runs people's commands; it may be somebody's");
         return Holds(Verdict::Report, text);
     }
     let workers = case.members().filter(|process| case.may_work(process.pid()));
@@ -31,8 +38,11 @@ pub(super) fn work(case: &Case<'_>) -> Says {
 fn work_of(case: &Case<'_>, process: &Process) -> Option<String> {
     let table = case.scene.table;
     let program = process.arguments().first().map_or("", |program| base_name(program));
-    if WORKS_ELSEWHERE.contains(&program) {
-        return Some("works on another machine".to_owned());
+    if SOMEBODYS.contains(&program.trim_start_matches('-')) {
+        return Some("is a program that somebody sits at, or that works for him elsewhere".to_owned());
+    }
+    if process.stdin() == Some(&Descriptor::Terminal) {
+        return Some("has a terminal".to_owned());
     }
     let life = table.age(process);
     if is_busy(process.cpu, life, WORK) {
@@ -52,8 +62,8 @@ fn work_of(case: &Case<'_>, process: &Process) -> Option<String> {
             return Some(format!("has moved data in the last {}", duration(time)));
         }
     }
-    if let Some(listener) = process.details.listeners.known().and_then(|all| all.first()) {
-        return Some(format!("listens on {}", listener.address));
+    if let Some((_, address, _)) = case.visits().open.iter().find(|(pid, _, _)| *pid == process.pid()) {
+        return Some(format!("listens on {address}"));
     }
     let outside = |channel: &&Channel| {
         let ambient = AMBIENT.iter().any(|part| channel.what.contains(part));
@@ -72,8 +82,8 @@ const AMBIENT: [&str; 7] = ["/systemd/", "/dev/log", "/nscd/", "dbus", "/bus", "
 const WORK: Duration = Duration::from_secs(1);
 const WORK_BETWEEN: Duration = Duration::from_millis(50);
 const IDLE: u32 = 500;
-/// Their work is done elsewhere.
-const WORKS_ELSEWHERE: [&str; 12] = [
+/// Programs that somebody sits at, or that wait for work that is done elsewhere.
+const SOMEBODYS: [&str; 34] = [
     "ssh",
     "autossh",
     "mosh-client",
@@ -86,7 +96,39 @@ const WORKS_ELSEWHERE: [&str; 12] = [
     "mysql",
     "terraform",
     "gdb",
+    "vim",
+    "vi",
+    "nvim",
+    "nano",
+    "emacs",
+    "less",
+    "top",
+    "htop",
+    "script",
+    "ipython",
+    "R",
+    "julia",
+    "tcsh",
+    "csh",
+    "nu",
+    "xonsh",
+    "pwsh",
+    "elvish",
+    "osh",
+    "yash",
+    "ansible-playbook",
+    "helm",
 ];
+
+/// Whether a server's name says that people run their own commands through it.
+pub(super) fn runs_commands(server: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "terminal", "shell", "command", "console", "tmux", "ssh", "bash", "pty", "runner", "jupyter",
+        "notebook", "repl", "exec",
+    ];
+    let name = server.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
 
 fn is_busy(used: Duration, time: Duration, least: Duration) -> bool {
     used >= least && used.saturating_mul(IDLE) >= time

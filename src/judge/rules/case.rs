@@ -8,7 +8,7 @@ use crate::judge::live::Leak;
 use crate::judge::{Client, Code, Live, Scene, client_among};
 use crate::memory::{Part, Sighting, digest};
 use crate::process::{Pid, Process, State, Stream};
-use crate::tree::{AdopterKind, Head, MemberRole, Tree, is_named_beyond_doubt, is_shell};
+use crate::tree::{AdopterKind, Head, MemberRole, Tree, is_named_beyond_doubt, is_shell, is_shell_script};
 use crate::words::size;
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -65,8 +65,7 @@ impl Case<'_> {
         let wraps = |pid: Pid| self.scene.roles.get(pid).is_some_and(Classified::is_wrapper);
         let in_chain = self.tree.chain.contains(&pid);
         match member.role {
-            MemberRole::Other if self.is_below_browser(pid) => false,
-            MemberRole::Other => !self.scene.table.get(pid).is_some_and(is_pool_worker),
+            MemberRole::Other => self.is_other(pid),
             // What only a likely name and an earlier look make a server may be anything that a client once ran.
             _ if in_chain && self.tree.head == Head::Server && !is_named_beyond_doubt(self.pattern) => true,
             MemberRole::Launcher if in_chain => !wraps(pid),
@@ -74,7 +73,7 @@ impl Case<'_> {
                 let below = self.scene.table.subtree(pid, |_| true);
                 !self.tree.members_of(MemberRole::Server).any(|server| below.contains(&server))
             }
-            MemberRole::Server if !in_chain => true,
+            MemberRole::Server if !in_chain => !self.is_own_worker(pid),
             MemberRole::Server if pid == self.tree.server && named.is_none() => {
                 // Launched, but not named. By a runner of packages it is the package; by a bare shell it may be anything.
                 let above = |at: usize| {
@@ -88,6 +87,26 @@ impl Case<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a member is no part of the server that anybody knows: not a worker of its own, nor something that its browser or
+    /// helper has started.
+    pub(super) fn is_other(&self, pid: Pid) -> bool {
+        let other = self.tree.members_of(MemberRole::Other).any(|other| other == pid);
+        let below_helper = || {
+            let above = self.scene.table.ancestors(pid);
+            self.tree.members_of(MemberRole::Helper).any(|helper| above.contains(&helper))
+        };
+        other && !self.is_own_worker(pid) && !self.is_below_browser(pid) && !below_helper()
+    }
+
+    /// A worker of the server itself: one of Python's, or a fork with the very same command line.
+    fn is_own_worker(&self, pid: Pid) -> bool {
+        let same = |process: &Process| {
+            !process.arguments().is_empty() && process.arguments() == self.server.arguments()
+        };
+        pid != self.tree.server
+            && self.scene.table.get(pid).is_some_and(|process| is_pool_worker(process) || same(process))
     }
 
     /// A shell below the server: somebody's session, or a list of commands. One that only runs the one command that it was
@@ -137,10 +156,25 @@ impl Case<'_> {
     /// Why a hung-up lifeline proves nothing here.
     pub(super) fn says_nothing(&self) -> Option<String> {
         let image = |process: &&Process| {
-            self.scene.roles.get(process.pid()).is_some_and(|known| known.invocation.kind == Kind::Image)
+            let known = self.scene.roles.get(process.pid());
+            let invocation = known.map(|known| known.invocation.clone());
+            invocation.or_else(|| Invocation::of(process.arguments())).is_some_and(|invocation| {
+                let tool = ["docker", "podman", "nerdctl"].contains(&invocation.program.as_str());
+                invocation.kind == Kind::Image || tool
+            })
         };
         if let Some(why) = self.is_no_leaf() {
             return Some(why);
+        }
+        let goes_on = |process: &&Process| {
+            is_shell_script(process.arguments()) && process.details.catches_term.known() != Some(&false)
+        };
+        if let Some(process) = self.chain().find(goes_on) {
+            let text = format!(
+                "the script {} catches SIGTERM, and would go on with its next command",
+                self.describe(process.pid())
+            );
+            return Some(text);
         }
         if let Some(process) = self.members().find(image) {
             return Some(format!(
@@ -162,6 +196,9 @@ impl Case<'_> {
         if self.tree.head == Head::Kin && is_shell(self.root.arguments()) {
             let text = "it is a shell that a server has started; it may still have something to do";
             return Some(text.to_owned());
+        }
+        if self.tree.head == Head::Kin && super::busy::runs_commands(&self.tree.name) {
+            return Some(format!("the server {} runs people's commands; this may be one", self.tree.name));
         }
         // A script that only starts a server looks like an agent that waits for one.
         let unknown = self.chain().find(|process| {

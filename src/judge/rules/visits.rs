@@ -68,7 +68,13 @@ impl Case<'_> {
 
     fn add_channel(&self, visits: &mut Visits, process: &Process, channel: &Channel) {
         let place = format!("{} of process {}", channel.what, process.pid());
-        let outsiders = self.outside(&channel.others.pids);
+        // A client may leak its own end of one server's stdin into the next server. The first does not use the second then.
+        let leaked = |pid: &Pid| {
+            channel.as_stdio.contains(pid)
+                && matches!(self.scene.roles.role(*pid), Some(Role::Server | Role::Launcher))
+        };
+        let outsiders: Vec<Pid> =
+            self.outside(&channel.others.pids).into_iter().filter(|pid| !leaked(pid)).collect();
         let ancestors = self.scene.table.ancestors(self.tree.root);
         let needs = |pid: &Pid| {
             matches!(self.scene.roles.role(*pid), Some(Role::Client | Role::Host)) || ancestors.contains(pid)

@@ -95,7 +95,8 @@ fn build(seeds: &[Seed]) -> Table {
             let ways = [Way::Line, Way::Inbound, Way::Outward, Way::Receives];
             let others = Visitors { pids: vec![pid(other)], elsewhere: Vec::new(), complete: true };
             let way = ways[usize::from(known >> 3 & 3)];
-            details.channels = Fact::Known(vec![Channel { what: "TCP 1".to_owned(), way, others }]);
+            details.channels =
+                Fact::Known(vec![Channel { what: "TCP 1".to_owned(), way, others, as_stdio: Vec::new() }]);
         }
         if known & 3 == 3 {
             table.sampled(number, 60, u64::from(known & 4), 0);
