@@ -105,7 +105,7 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid], ever
     let tracees = if found.is_empty() { Vec::new() } else { tracees(proc, everyone) };
     for (pid, mut all) in found {
         all.extend(tracees.iter().filter(|(_, tracer)| *tracer == pid).map(|(tracee, _)| Found {
-            what: format!("trace of process {tracee}"),
+            what: format!("ptrace({tracee})"),
             way: Some(Way::Line),
             others: vec![End::Process(*tracee)],
         }));
