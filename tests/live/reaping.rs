@@ -153,8 +153,7 @@ fn what_became_a_client_on_the_way_down_is_left_alone() {
             .does(&["tell-term", "ignore-term"])
             .becomes(actor("agent", "claude").stdio("inherit"));
         stage.enter(
-            client("dead")
-                .child(actor("orphan", "foo-mcp").does(&["tell-term", "ignore-term"]).child(shell)),
+            client("dead").child(actor("orphan", "foo-mcp").does(&["tell-term", "ignore-term"]).child(shell)),
         );
         stage.crash("dead");
         let mut sweep =
