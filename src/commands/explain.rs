@@ -9,7 +9,7 @@ use crate::host::replay::Replay;
 use crate::invocation::Invocation;
 use crate::look::{Breadth, Look, look};
 use crate::memory::Memory;
-use crate::process::Pid;
+use crate::process::{Pid, State};
 use crate::report::{
     View, command_json, command_line, explain_json, explain_text, no_tree_json, printable, user_name,
 };
@@ -77,6 +77,11 @@ fn no_tree(look: &Look, catalog: &Catalog, pid: Pid) -> anyhow::Result<String> {
         let who = if users.real == 0 { owner.clone() } else { format!("{owner} or root") };
         return Ok(format!(
             "{pid} belongs to {owner}: {what}. You see and reap your own trees only; {who} may ask.\n"
+        ));
+    }
+    if process.state == State::Zombie {
+        return Ok(format!(
+            "{pid} has ended; its parent has not asked how. There is nothing left to take down.\n"
         ));
     }
     Ok(format!(

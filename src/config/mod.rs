@@ -117,14 +117,14 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
             Err(found) => problems.extend(found),
         }
     }
-    match Settings::of_layers(layers) {
-        Ok(settings) if problems.is_empty() => Ok(settings),
-        Ok(_) => Err(ConfigError(problems)),
-        Err(more) => {
-            problems.extend(more);
-            Err(ConfigError(problems))
-        }
+    let settings = Settings::of_layers(layers);
+    match settings {
+        Ok(settings) if problems.is_empty() => return Ok(settings),
+        Ok(_) => {}
+        Err(more) => problems.extend(more),
     }
+    problems.sort_by_key(|problem| problem.origin.clone());
+    Err(ConfigError(problems))
 }
 
 /// A configuration larger than this is a mistake.

@@ -38,7 +38,7 @@ pub(super) fn not_stdio(case: &Case<'_>) -> Says {
         if let Some(why) = stdout_problem(process) {
             return Holds(
                 Verdict::Spare,
-                format!("no client listens to it: process {}: {why}", process.pid()),
+                format!("whether a client listens to it cannot be told: process {}: {why}", process.pid()),
             );
         }
     }
