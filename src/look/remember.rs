@@ -70,8 +70,8 @@ impl Look {
 }
 
 /// The process that stands between a live client and the root of a tree and that no pattern names: a script of the user's
-/// that starts the server. It has no other child, and its client talks to it over stdin and stdout. (A shell or an agent
-/// that happens to run a server has a life of its own; the rules look at what it does.)
+/// that starts the server. It has no other child, and its client talks to it over stdin and stdout. An agent looks the
+/// same, so this is good for finding the tree again and for the client's name, not for a verdict.
 pub(super) fn unknown_wrapper<'a>(
     table: &'a ProcessTable,
     roles: &Roles,

@@ -185,7 +185,12 @@ fn channels_of(proc: Place<'_>, tables: &Tables, process: &Process) -> Fact<Vec<
     for entry in entries {
         let Ok(entry) = entry else { return Fact::Denied };
         let name = entry.file_name();
-        let Ok(target) = readlinkat(&directory, name, Vec::new()) else { continue };
+        let target = match readlinkat(&directory, name, Vec::new()) {
+            Ok(target) => target,
+            // The entries `.` and `..` are no links; a descriptor may have been closed meanwhile.
+            Err(error) if is_missing(error) || name.to_bytes().starts_with(b".") => continue,
+            Err(_) => return Fact::Denied,
+        };
         let target = target.to_string_lossy();
         let number = name.to_string_lossy();
         let inode = |kind: &str| -> Option<u64> {
