@@ -11,7 +11,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// Where a value was written.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     place: String,
     line: Option<usize>,
@@ -31,6 +31,12 @@ impl Origin {
     /// Whether it came with the program.
     pub fn is_built_in(&self) -> bool {
         self.place.starts_with("built-in ")
+    }
+
+    /// By file and line; what was given on the command line stays in its own order, behind them.
+    pub(super) fn place_in_files(&self) -> (bool, &str, Option<usize>) {
+        let on_command_line = self.place.starts_with("--set");
+        (on_command_line, if on_command_line { "" } else { &self.place }, self.line)
     }
 
     fn at(&self, text: &str, offset: usize) -> Origin {

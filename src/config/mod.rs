@@ -123,7 +123,7 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
         Ok(_) => {}
         Err(more) => problems.extend(more),
     }
-    problems.sort_by_key(|problem| problem.origin.clone());
+    problems.sort_by(|one, other| one.origin.place_in_files().cmp(&other.origin.place_in_files()));
     Err(ConfigError(problems))
 }
 

@@ -3,6 +3,7 @@
 use crate::process::Fact;
 use rustix::fs::{AtFlags, Mode, OFlags, openat, readlinkat, statat};
 use rustix::io::Errno;
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// A directory below which paths are read: `/proc` itself, or one process of it.
@@ -65,6 +66,16 @@ impl Place<'_> {
         match self.read(path, &mut buffer) {
             Read::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
+        }
+    }
+
+    /// The table of a protocol in our network namespace: nothing where the kernel has no such protocol.
+    pub(super) fn net_table(&self, protocol: &str) -> Result<Option<File>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        match openat(self.proc.as_fd(), format!("self/net/{protocol}"), flags, Mode::empty()) {
+            Ok(file) => Ok(Some(File::from(file))),
+            Err(error) if is_missing(error) && protocol.ends_with('6') => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

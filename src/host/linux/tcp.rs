@@ -1,11 +1,9 @@
 //! TCP connections of our network namespace, as the kernel lists them.
 
-use super::files::{Place, is_missing};
+use super::files::Place;
 use procfs::FromReadSI;
 use procfs::net::{TcpNetEntries, TcpNetEntry, TcpState};
-use rustix::fs::{Mode, OFlags, openat};
 use std::collections::HashMap;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
@@ -55,14 +53,8 @@ impl Tcp {
             ephemeral,
         };
         for family in ["tcp", "tcp6"] {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let file = match openat(proc.fd(), format!("self/net/{family}"), flags, Mode::empty()) {
-                Ok(file) => file,
-                // A kernel without IPv6 has no such table.
-                Err(error) if is_missing(error) && family == "tcp6" => continue,
-                Err(_) => return None,
-            };
-            let entries = TcpNetEntries::from_read(File::from(file), procfs::current_system_info()).ok()?;
+            let Some(file) = proc.net_table(family).ok()? else { continue };
+            let entries = TcpNetEntries::from_read(file, procfs::current_system_info()).ok()?;
             entries.0.into_iter().for_each(|entry| tcp.add(&entry));
         }
         Some(tcp)

@@ -1,11 +1,9 @@
 //! UDP sockets of our network namespace. UDP knows no listeners: a bound socket may be sent to by anybody.
 
-use super::files::{Place, is_missing};
+use super::files::Place;
 use procfs::FromReadSI;
 use procfs::net::{UdpNetEntries, UdpState};
-use rustix::fs::{Mode, OFlags, openat};
 use std::collections::HashMap;
-use std::fs::File;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
@@ -30,13 +28,8 @@ impl Udp {
     pub(super) fn read(proc: Place<'_>, ephemeral: RangeInclusive<u16>) -> Option<Udp> {
         let mut sockets = HashMap::new();
         for family in ["udp", "udp6"] {
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let file = match openat(proc.fd(), format!("self/net/{family}"), flags, Mode::empty()) {
-                Ok(file) => file,
-                Err(error) if is_missing(error) && family == "udp6" => continue,
-                Err(_) => return None,
-            };
-            let entries = UdpNetEntries::from_read(File::from(file), procfs::current_system_info()).ok()?;
+            let Some(file) = proc.net_table(family).ok()? else { continue };
+            let entries = UdpNetEntries::from_read(file, procfs::current_system_info()).ok()?;
             sockets.extend(
                 entries
                     .0
