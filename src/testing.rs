@@ -93,6 +93,7 @@ impl Table {
                     Fact::Absent,
                     Fact::Absent,
                 ],
+                moved_stdio: None,
                 far_ends: [
                     Fact::Known(FarEnd::HungUp),
                     Fact::Known(FarEnd::HungUp),

@@ -242,6 +242,8 @@ pub struct Details {
     pub net_namespace: Fact<u64>,
     /// Descriptors 0 to 4, by number.
     pub descriptors: [Fact<Descriptor>; DESCRIPTORS],
+    /// Where the process has moved its stdin and stdout to, if it has; they are descriptors 0 and 1 above all the same.
+    pub moved_stdio: Option<[u32; 2]>,
     /// Their far ends; only read where they are pipes or sockets, and of [`Stream`]s.
     pub far_ends: [Fact<FarEnd>; DESCRIPTORS],
     /// Sockets that it listens on, TCP and unix, of our network namespace.

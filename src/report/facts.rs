@@ -42,6 +42,9 @@ pub(super) fn facts(view: View<'_>, process: &Process) -> Vec<Line> {
         };
         lines.push((name, stream_words(process, stream)));
     }
+    if let Some([stdin, stdout]) = details.moved_stdio {
+        lines.push(("moved to", format!("descriptors {stdin} and {stdout}")));
+    }
     lines.push(("listens on", say(&details.listeners, |all| listeners(all))));
     lines.push(("connected", say(&details.channels, |all| channels(all))));
     lines.push(("disk traffic", say(&details.moved, |moved| size(moved.disk))));

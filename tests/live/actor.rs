@@ -65,6 +65,17 @@ async fn act(actor: Actor) {
     if does("undumpable") {
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     }
+    // As the MCP SDK for Python does: the conversation goes on over private copies.
+    let _moved = does("moves-stdio").then(|| {
+        let copies = (
+            rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).expect("a copy"),
+            rustix::io::fcntl_dupfd_cloexec(std::io::stdout(), 3).expect("a copy"),
+        );
+        let null = std::fs::File::open("/dev/null").expect("/dev/null");
+        rustix::stdio::dup2_stdin(null).expect("diverted");
+        rustix::stdio::dup2_stdout(std::io::stderr()).expect("diverted");
+        copies
+    });
     if does("setsid") {
         let _ = rustix::process::setsid();
     }

@@ -171,3 +171,34 @@ fn work_below_an_orphan_is_left_to_a_person() {
         stage.assert_alive(&["orphan", "shell", "training"]);
     });
 }
+
+#[test]
+fn a_server_that_has_moved_its_stdin_away_is_judged_by_where_it_is() {
+    on_stage("proof::a_server_that_has_moved_its_stdin_away_is_judged_by_where_it_is", |stage| {
+        let server = |name: &str, stdio: &str| {
+            actor(name, "python3 -m mcp_server_time").stdio(stdio).does(&["moves-stdio"])
+        };
+        let wrapped = server("leaf", "inherit");
+        let uvx = actor("uvx", "uv tool uvx mcp-server-time").stdio("socket").child(wrapped);
+        stage
+            .enter(client("dead").child(server("pipe", "pipe")).child(server("socket", "socket")).child(uvx));
+        stage.enter(client("live").child(server("twin", "pipe")));
+        // One that still is connected, though its parent is gone.
+        let forker = actor("forker", "python3 /x/daemonise.py").stdio("socket").does(&["leave-children"]);
+        stage.enter(client("holder").child(forker.child(server("held", "inherit"))));
+        stage.wait_until("init has it", |stage| stage.parent("held") == 1);
+        let daemon = server("daemon", "null");
+        stage.enter(actor("starter", "sh").stdio("null").does(&["leave-children"]).child(daemon));
+        stage.wait_until("init has it", |stage| stage.parent("daemon") == 1);
+        stage.crash("dead");
+        let sweep = stage.sweep();
+        for name in ["pipe", "socket", "leaf"] {
+            let tree = stage.tree(&sweep, name);
+            assert_eq!((verdict(tree), result(tree)), (("reap", "hung-up"), "gone"), "{name}: {tree:#}");
+        }
+        assert_eq!(verdict(stage.tree(&sweep, "held")), ("spare", "in-use"), "{sweep:#}");
+        assert_eq!(verdict(stage.tree(&sweep, "daemon")), ("spare", "not-stdio"), "{sweep:#}");
+        stage.assert_gone(&["pipe", "socket", "leaf", "uvx"]);
+        stage.assert_alive(&["twin", "held", "daemon"]);
+    });
+}

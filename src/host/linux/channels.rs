@@ -199,7 +199,8 @@ fn channels_of(proc: Place<'_>, tables: &Tables, process: &Process) -> Fact<Vec<
         // Copies of stdin and stderr are apart as well. Stdout never is, though it be the same as stderr.
         let is_apart = |descriptor: Descriptor| {
             let same = apart.iter().any(|fact| fact.known() == Some(&descriptor));
-            matches!(&*number, "0" | "2") || (same && number != "1")
+            let diverted = process.details.moved_stdio.is_some() && number == "1";
+            matches!(&*number, "0" | "2") || diverted || (same && number != "1")
         };
         if let Some(inode) = inode("socket") {
             if !is_apart(Descriptor::Socket(inode)) {

@@ -17,7 +17,15 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
     for (pid, stream) in ends {
         let Some(process) = table.get_mut(*pid) else { continue };
         process.details.far_ends[*stream as usize] = match process.descriptor(*stream).known() {
-            Some(Descriptor::Pipe(inode)) => pipe(proc, *pid, *stream as u32, stream.is_read(), *inode),
+            Some(Descriptor::Pipe(inode)) => {
+                let moved = process.details.moved_stdio;
+                let number = match (stream, moved) {
+                    (Stream::Stdin, Some([stdin, _])) => stdin,
+                    (Stream::Stdout, Some([_, stdout])) => stdout,
+                    _ => *stream as u32,
+                };
+                pipe(proc, *pid, number, stream.is_read(), *inode)
+            }
             Some(Descriptor::Socket(inode)) => socket(*inode, sockets.get_or_insert_with(unix_sockets)),
             _ => Fact::Absent,
         };

@@ -6,6 +6,7 @@ mod environment;
 mod far_ends;
 mod files;
 mod holders;
+mod moved;
 mod pin;
 mod sockets;
 mod stat;
@@ -166,6 +167,7 @@ impl Host for Linux {
         for pid in pids {
             if let Some(process) = table.get_mut(*pid) {
                 details::read(self.place(), process);
+                moved::find(self.place(), process);
             }
         }
     }
