@@ -47,6 +47,8 @@ pub(super) struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     stdout_end: Field<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    moved_stdio: Option<[u32; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     stderr: Field<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     fd3: Field<String>,
@@ -240,6 +242,7 @@ impl Entry {
             catches_term: fact(self.catches_term, Ok).map_err(at("catches_term"))?,
             marks: fact(self.marks, |marks| Ok(read_marks(marks))).map_err(at("marks"))?,
             cgroup: fact(self.cgroup, Ok).map_err(at("cgroup"))?,
+            moved_stdio: self.moved_stdio,
             memory: fact(self.memory, |memory| {
                 Ok(crate::process::Memory { rss: memory.rss, pss: memory.pss, swap: memory.swap })
             })
@@ -318,6 +321,7 @@ impl Entry {
             stdin_end: end(0),
             stdout: descriptor(1),
             stdout_end: end(1),
+            moved_stdio: details.moved_stdio,
             stderr: descriptor(2),
             fd3: descriptor(3),
             fd3_end: end(3),

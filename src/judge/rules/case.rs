@@ -176,6 +176,12 @@ impl Case<'_> {
             );
             return Some(text);
         }
+        if let Some(process) = self.chain().find(|process| self.may_only_look_moved(process)) {
+            return Some(format!(
+                "process {} seems to have moved its stdin away, but none of its launchers has the same; it may be a daemon",
+                process.pid()
+            ));
+        }
         if let Some(process) = self.members().find(image) {
             return Some(format!(
                 "process {} only talks to a container, which would go on without it; stop the container",
@@ -211,6 +217,19 @@ impl Case<'_> {
             self.describe(unknown.pid()),
             self.tree.lineage.as_ref().map_or("its client", |kin| kin.client.name.as_str())
         ))
+    }
+
+    /// Whether stdin was guessed from private descriptors, and no launcher's own stdin confirms it: a daemon may have such
+    /// ends left over from what it was once connected to.
+    fn may_only_look_moved(&self, process: &Process) -> bool {
+        let confirmed = || {
+            self.chain().any(|other| {
+                other.details.moved_stdio.is_none()
+                    && other.stdin().is_some()
+                    && other.stdin() == process.stdin()
+            })
+        };
+        process.details.moved_stdio.is_some() && !confirmed()
     }
 
     /// Whether a process of the chain has the server's own stdin and stdout.
