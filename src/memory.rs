@@ -1,7 +1,7 @@
 //! What is remembered between looks. A value, passed in and out; knows nothing of trees or verdicts.
 //!
 //! Sightings of orphans, samples of what processes did, kin (who was seen below which client while it lived), and what
-//! came of earlier reaping.
+//! came of earlier reaping. Times are those of the machine's awake clock, but for what is compared with a process's start.
 
 use crate::process::{BootId, Moved, Pid, Process, ProcessId};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub struct Sighting {
     /// The root.
     pub id: ProcessId,
-    /// When it was first seen orphaned, as time since boot.
+    /// When it was first seen orphaned.
     pub first_seen: Duration,
     /// Since when its lifelines have been seen hung up in every look; `None` when the last look saw otherwise.
     pub hung_up_since: Option<Duration>,
@@ -30,7 +30,7 @@ pub struct Sighting {
 pub struct Sample {
     /// The process.
     pub id: ProcessId,
-    /// When, as time since boot.
+    /// When.
     pub at: Duration,
     /// Bytes moved by then.
     pub moved: Moved,
@@ -134,7 +134,7 @@ pub fn digest<'a>(words: impl Iterator<Item = &'a str>) -> u64 {
 pub struct Reap {
     /// Digest of user and command lines.
     pub command: u64,
-    /// When, as time since boot.
+    /// When, as time since boot, suspend included.
     pub at: Duration,
     /// How often it had come back at once and been taken down, this time included.
     pub times: usize,
@@ -285,7 +285,7 @@ impl Memory {
         self.reaps.extend(renamed);
     }
 
-    /// Remembers that a command was taken down that had come back so often before.
+    /// Remembers that a command was taken down that had come back so often before. `now` counts suspend in.
     pub fn reaped(&mut self, command: u64, now: Duration, returns: usize) {
         self.reaps.push(Reap { command, at: now, times: returns + 1 });
         let over = self.reaps.len().saturating_sub(MOST_REAPS);

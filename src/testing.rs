@@ -5,8 +5,8 @@ use crate::config::{Settings, Sources, load};
 use crate::judge::{Judgement, Plan, Scene, judge};
 use crate::memory::{Kin, KnownClient, Memory, Part, Sample, Seen, SeenRoot, command_digest};
 use crate::process::{
-    BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Moved, Observer, Pid, Process, ProcessId,
-    ProcessTable, State, Users,
+    BootId, Descriptor, Details, Fact, FarEnd, Holders, Marks, Moment, Moved, Observer, Pid, Process,
+    ProcessId, ProcessTable, State, Users,
 };
 use crate::tree::{Adopters, Roles, Tree, trees};
 use std::collections::BTreeMap;
@@ -33,6 +33,7 @@ pub struct Table {
     kin: Vec<Kin>,
     reaps: Vec<(u64, u64, usize)>,
     survivors: Vec<i32>,
+    slept: u64,
     set: Vec<String>,
     config: Option<String>,
 }
@@ -58,6 +59,7 @@ impl Table {
             kin: Vec::new(),
             reaps: Vec::new(),
             survivors: Vec::new(),
+            slept: 0,
             set: set.clone(),
             config: None,
         };
@@ -150,6 +152,12 @@ impl Table {
         self
     }
 
+    /// The machine has slept for so many seconds, after all that is remembered and before this look.
+    pub fn slept(&mut self, seconds: u64) -> &mut Table {
+        self.slept = seconds;
+        self
+    }
+
     pub fn wsl(&mut self) -> &mut Table {
         self.observer.wsl = true;
         self
@@ -227,8 +235,9 @@ impl Table {
     }
 
     pub fn table(&self) -> ProcessTable {
-        let since_boot = Duration::from_secs(NOW);
-        ProcessTable::new(BootId(7), since_boot, 100, self.observer.clone(), self.processes.clone())
+        let awake = Duration::from_secs(NOW - self.slept);
+        let at = Moment { since_boot: Duration::from_secs(NOW), awake };
+        ProcessTable::new(BootId(7), at, 100, self.observer.clone(), self.processes.clone())
     }
 
     pub fn memory(&self, table: &ProcessTable) -> Memory {
@@ -239,7 +248,7 @@ impl Table {
         times.extend([0].iter().filter(|_| !self.kin.is_empty()));
         times.sort_unstable();
         for ago in times.into_iter().rev() {
-            let now = Duration::from_secs(NOW - ago);
+            let now = Duration::from_secs(NOW - self.slept - ago);
             let roots =
                 self.memory.iter().filter(|(_, seen, _)| *seen >= ago).filter_map(|(root, _, hung_up)| {
                     Some(SeenRoot {
@@ -251,7 +260,7 @@ impl Table {
                 });
             let samples = self.samples.iter().filter(|(_, when, _, _)| *when >= ago).filter_map(
                 |(number, when, disk, cpu)| {
-                    let at = Duration::from_secs(NOW - when);
+                    let at = Duration::from_secs(NOW - self.slept - when);
                     let moved = Moved { disk: *disk, calls: 0 };
                     Some(Sample {
                         id: table.get(pid(*number))?.id,

@@ -118,7 +118,7 @@ impl Sweeper<'_> {
         let rules = Rules { judging: judging(settings), timing: settings.timing };
         let reaped = sweep(self.host, rules, &memory, &first, interrupts.second()).await?;
         for reaped in &reaped {
-            reaped.remember(&mut memory, first.table.since_boot);
+            reaped.remember(&mut memory, first.table.at.since_boot);
         }
         self.notebook.write(&memory);
         Ok(Some((first, reaped)))

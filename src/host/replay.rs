@@ -47,7 +47,7 @@ impl Host for Replay {
         let recorded = &self.recorded;
         Ok(ProcessTable::new(
             recorded.boot,
-            recorded.since_boot,
+            recorded.at,
             recorded.ticks_per_second,
             recorded.observer.clone(),
             recorded.iter().map(bare).collect(),

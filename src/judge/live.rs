@@ -113,7 +113,7 @@ fn idle(scene: Scene<'_>, quiet: Option<Duration>) -> Option<String> {
 
 /// For how long none of its processes has moved more than noise. Only earlier looks can tell.
 fn quiet_for(scene: Scene<'_>, tree: &Tree) -> Option<Duration> {
-    let now = scene.table.since_boot;
+    let now = scene.table.at.awake;
     let quiet = |process: &Process| -> Option<Duration> {
         let sample = scene.memory.sample(&process.id)?;
         let Fact::Known(moved) = &process.details.moved else { return None };

@@ -10,7 +10,7 @@ use crate::tree::{MemberRole, Roles, Tree, is_shell};
 impl Look {
     /// The memory after this look.
     pub fn remember(&self, before: &Memory, catalog: &Catalog) -> Memory {
-        let now = self.table.since_boot;
+        let now = self.table.at.awake;
         let mut seen = Seen::default();
         for judgement in &self.plan.judgements {
             let Some(root) = self.table.get(judgement.tree.root) else { continue };

@@ -9,7 +9,7 @@ pub use facts::{
     Channel, ClientMark, DESCRIPTORS, Deferred, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks,
     Memory, Moved, Stream, Users, Visitors, Way,
 };
-pub use table::{Observer, ProcessTable};
+pub use table::{Moment, Observer, ProcessTable};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

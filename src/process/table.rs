@@ -21,13 +21,23 @@ pub struct Observer {
     pub wsl: bool,
 }
 
+/// A moment on the machine's two clocks, both counted from its boot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Moment {
+    /// Suspend included. Process starts are counted on this one.
+    pub since_boot: Duration,
+    /// While the machine was awake. Whatever is remembered is counted on this one: nobody was idle, and nothing was watched,
+    /// while the machine slept.
+    pub awake: Duration,
+}
+
 /// One look at the machine: processes in order of pid, all of one moment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProcessTable {
     /// The boot of this look.
     pub boot: BootId,
-    /// Time since boot, suspend included.
-    pub since_boot: Duration,
+    /// When it was taken.
+    pub at: Moment,
     /// Clock ticks a second, the unit of `start_ticks`.
     pub ticks_per_second: u64,
     /// Who looked.
@@ -40,7 +50,7 @@ impl ProcessTable {
     /// A table of these processes, in any order. Of several with one pid the first stays.
     pub fn new(
         boot: BootId,
-        since_boot: Duration,
+        at: Moment,
         ticks_per_second: u64,
         observer: Observer,
         mut processes: Vec<Process>,
@@ -53,7 +63,7 @@ impl ProcessTable {
                 children.entry(parent).or_default().push(process.pid());
             }
         }
-        ProcessTable { boot, since_boot, ticks_per_second, observer, processes, children }
+        ProcessTable { boot, at, ticks_per_second, observer, processes, children }
     }
 
     /// All processes in order of pid.
@@ -133,6 +143,6 @@ impl ProcessTable {
     pub fn age(&self, process: &Process) -> Duration {
         let ticks = self.ticks_per_second.max(1);
         let started = Duration::from_millis(process.id.start_ticks.saturating_mul(1000) / ticks);
-        self.since_boot.saturating_sub(started)
+        self.at.since_boot.saturating_sub(started)
     }
 }

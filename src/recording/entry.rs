@@ -8,7 +8,9 @@ use super::parts::{
 use super::words::{descriptor_of, descriptor_text, duration_of, duration_text, far_end_of, far_end_text};
 use super::{RecordingError, wrong};
 use crate::memory::{Kin, KnownClient, Memory, Sample, Sighting, command_digest};
-use crate::process::{BootId, DESCRIPTORS, Details, Moved, Pid, Process, ProcessId, ProcessTable, State};
+use crate::process::{
+    BootId, DESCRIPTORS, Details, Moment, Moved, Pid, Process, ProcessId, ProcessTable, State,
+};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -97,14 +99,14 @@ enum StateText {
 /// What times in a recording are counted from.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
-    pub(super) since_boot: Duration,
+    pub(super) at: Moment,
     pub(super) ticks_per_second: u64,
     pub(super) boot: BootId,
 }
 
 impl Clock {
     fn start(self, age: Duration) -> u64 {
-        let since = self.since_boot.saturating_sub(age).as_millis() as u64;
+        let since = self.at.since_boot.saturating_sub(age).as_millis() as u64;
         since.saturating_mul(self.ticks_per_second).saturating_add(500) / 1000
     }
 }
@@ -199,7 +201,7 @@ impl Entry {
         let start_ticks = clock.start(time("age", self.age.as_deref())?);
         let id = ProcessId { pid, start_ticks, unique: None, boot: clock.boot };
         let ago =
-            |key: &str, text: &str| Ok(clock.since_boot.saturating_sub(duration_of(text).map_err(at(key))?));
+            |key: &str, text: &str| Ok(clock.at.awake.saturating_sub(duration_of(text).map_err(at(key))?));
         if let Some(sighting) = &self.seen {
             let since = |text: &Option<String>| text.as_deref().map(|text| ago("seen", text)).transpose();
             seen.sightings.push(Sighting {
@@ -289,7 +291,7 @@ impl Entry {
     /// The entry of a process, with what is remembered of it.
     pub(super) fn of(process: &Process, table: &ProcessTable, memory: &Memory) -> Entry {
         let details = &process.details;
-        let ago = |at: Duration| duration_text(table.since_boot.saturating_sub(at));
+        let ago = |at: Duration| duration_text(table.at.awake.saturating_sub(at));
         let descriptor = |number: usize| field(&details.descriptors[number], descriptor_text);
         let end = |number: usize| field(&details.far_ends[number], far_end_text);
         let tick = |id: &ProcessId| {

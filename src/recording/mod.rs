@@ -10,7 +10,7 @@ mod tests;
 mod words;
 
 use crate::memory::{Memory, Seen};
-use crate::process::{BootId, Observer, Pid, ProcessTable};
+use crate::process::{BootId, Moment, Observer, Pid, ProcessTable};
 use entry::Entry;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -60,6 +60,9 @@ struct Document {
     taken_at: String,
     #[serde(default = "usual_uptime")]
     since_boot: String,
+    /// Where the machine has slept: how long it was awake since boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    awake: Option<String>,
     #[serde(default = "usual_ticks")]
     ticks_per_second: u64,
     observer: ObserverText,
@@ -118,8 +121,9 @@ impl Recording {
             return Err(RecordingError::Schema(document.schema));
         }
         let since_boot = duration_of(&document.since_boot).map_err(|problem| wrong("since_boot", problem))?;
-        let clock =
-            entry::Clock { since_boot, ticks_per_second: document.ticks_per_second.max(1), boot: BOOT };
+        let awake = document.awake.as_deref().map_or(Ok(since_boot), duration_of);
+        let at = Moment { since_boot, awake: awake.map_err(|problem| wrong("awake", problem))? };
+        let clock = entry::Clock { at, ticks_per_second: document.ticks_per_second.max(1), boot: BOOT };
         if document.common.pid.is_some() || document.common.parent.is_some() {
             return Err(wrong("[common]", "cannot name a process: `pid` and `parent` belong to [[process]]"));
         }
@@ -140,7 +144,7 @@ impl Recording {
             net_namespace: document.observer.net_namespace,
             wsl: document.observer.wsl,
         };
-        let table = ProcessTable::new(BOOT, since_boot, clock.ticks_per_second, observer, processes);
+        let table = ProcessTable::new(BOOT, at, clock.ticks_per_second, observer, processes);
         let mut memory = Memory::restored(
             BOOT,
             seen.sightings,
@@ -164,11 +168,12 @@ impl Recording {
             table.iter().map(|process| Entry::of(process, table, &self.memory)).collect();
         let common = entry::take_common(&mut process);
         let observer = &table.observer;
-        let ago = |at: Duration| duration_text(table.since_boot.saturating_sub(at));
+        let ago = |at: Duration| duration_text(table.at.since_boot.saturating_sub(at));
         let document = Document {
             schema: SCHEMA,
             taken_at: self.taken_at.clone(),
-            since_boot: duration_text(table.since_boot),
+            since_boot: duration_text(table.at.since_boot),
+            awake: (table.at.awake != table.at.since_boot).then(|| duration_text(table.at.awake)),
             ticks_per_second: table.ticks_per_second,
             observer: ObserverText {
                 pid: observer.pid,

@@ -19,7 +19,7 @@ fn rich() -> Recording {
     last.details.listeners = Fact::Known(vec![Listener { address: "TCP *:1".to_owned(), visitors }]);
     table.process(10).marks(Some("keep"), Some("7"));
     table.remember(10, 600, Some(300)).sampled(10, 120, 4096, 2).was(30, 10, Part::Other, "serena");
-    table.reaped(0xfedc_ba98_7654_3210, 60, 2).survived(20);
+    table.reaped(0xfedc_ba98_7654_3210, 60, 2).survived(20).slept(3600);
     let look = table.table();
     let written =
         Recording { taken_at: "2026-12-01T00:00:00Z".to_owned(), memory: table.memory(&look), table: look };
@@ -50,7 +50,7 @@ fn every_fact_survives() {
     assert_eq!(details(&read.table), details(&look));
     assert_eq!(read.table.age(read.table.get(pid(10)).unwrap()), look.age(look.get(pid(10)).unwrap()));
     let rich = rich();
-    assert_eq!(rich.memory.returns(0xfedc_ba98_7654_3210, rich.table.since_boot), 3);
+    assert_eq!(rich.memory.returns(0xfedc_ba98_7654_3210, rich.table.at.since_boot), 3);
     let last = rich.table.get(pid(30)).expect("there");
     assert_eq!(rich.memory.kin(last).map(|kin| kin.server.as_str()), Some("serena"));
     assert!(rich.memory.has_survived(&rich.table.get(pid(20)).expect("there").id));

@@ -17,7 +17,8 @@ pub use pin::PidFd;
 
 use super::{Host, HostError};
 use crate::process::{
-    BootId, Deferred, Descriptor, Fact, Observer, Pid, Process, ProcessId, ProcessTable, State, Stream,
+    BootId, Deferred, Descriptor, Fact, Moment, Observer, Pid, Process, ProcessId, ProcessTable, State,
+    Stream,
 };
 use files::{Place, Read};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
@@ -130,8 +131,7 @@ impl Host for Linux {
 
     fn list(&self) -> Result<ProcessTable, HostError> {
         let pids = self.pids()?;
-        let since_boot = clock_gettime(ClockId::Boottime);
-        let since_boot = Duration::new(since_boot.tv_sec.max(0) as u64, since_boot.tv_nsec.max(0) as u32);
+        let at = Moment { since_boot: time_of(ClockId::Boottime), awake: time_of(ClockId::Monotonic) };
         let parts = in_two(&pids, |part| {
             let mut buffer = [0_u8; 2048];
             let processes = part.iter().filter_map(|pid| self.stat(*pid, &mut buffer).transpose());
@@ -144,7 +144,7 @@ impl Host for Linux {
             // The first part is taken as it is, not copied.
             if processes.is_empty() { processes = part } else { processes.extend(part) }
         }
-        Ok(ProcessTable::new(self.boot, since_boot, self.ticks_per_second, self.observer.clone(), processes))
+        Ok(ProcessTable::new(self.boot, at, self.ticks_per_second, self.observer.clone(), processes))
     }
 
     fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]) {
@@ -221,6 +221,11 @@ impl Host for Linux {
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
         PidFd::open(pid)
     }
+}
+
+fn time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
+    Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
 }
 
 /// Runs `work` over the pids, in two halves at once where there are many.

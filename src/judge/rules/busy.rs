@@ -49,8 +49,7 @@ fn work_of(case: &Case<'_>, process: &Process) -> Option<String> {
         return Some(format!("has used {} of processor time in {}", duration(process.cpu), duration(life)));
     }
     if let Some(sample) = case.scene.memory.sample(&process.id) {
-        let (cpu, time) =
-            (process.cpu.saturating_sub(sample.cpu), table.since_boot.saturating_sub(sample.at));
+        let (cpu, time) = (process.cpu.saturating_sub(sample.cpu), table.at.awake.saturating_sub(sample.at));
         if is_busy(cpu, time, WORK_BETWEEN) {
             return Some(format!(
                 "has used {} of processor time in the last {}",
@@ -178,7 +177,7 @@ pub(super) fn active(case: &Case<'_>) -> Says {
     if case.tree.adopter.is_none() {
         return No("it is not orphaned".to_owned());
     }
-    let now = case.scene.table.since_boot;
+    let now = case.scene.table.at.awake;
     let earlier = case.sighting.and_then(|seen| seen.active_at).map(|at| now.saturating_sub(at));
     let young = |process: &&Process| {
         !case.tree.chain.contains(&process.pid()) && case.scene.table.age(process) < policy.active_window

@@ -319,7 +319,7 @@ impl Case<'_> {
     /// How long it has been seen orphaned, or leaking below its live client.
     pub(super) fn seen_for(&self) -> Option<Duration> {
         let born = self.scene.table.age(self.root);
-        let now = self.scene.table.since_boot;
+        let now = self.scene.table.at.awake;
         self.sighting.map(|seen| now.saturating_sub(seen.first_seen).min(born))
     }
 
@@ -333,7 +333,7 @@ impl Case<'_> {
     /// How often it has come back right after it was taken down.
     pub(super) fn returns(&self) -> usize {
         let table = self.scene.table;
-        let started = table.since_boot.saturating_sub(table.age(self.root));
+        let started = table.at.since_boot.saturating_sub(table.age(self.root));
         self.scene.memory.returns(self.command(), started)
     }
 
@@ -371,23 +371,29 @@ impl Case<'_> {
         self.chain().map(|process| self.scene.table.age(process)).min().unwrap_or_default()
     }
 
+    /// Whether it is an orphan that an earlier look saw below its client.
+    pub(super) fn was_owned(&self) -> bool {
+        self.tree.adopter.is_some() && self.chain().any(|process| self.scene.memory.kin(process).is_some())
+    }
+
     /// How long until it is old enough, or nothing when it is.
     pub(super) fn wait(&self) -> Option<Duration> {
         if self.tree.adopter.is_none() && self.lets_go().is_none() {
             return None;
         }
         let policy = self.scene.policy;
-        let now = self.scene.table.since_boot;
+        let now = self.scene.table.at.awake;
         // Nobody was seen before it was born, whatever the memory says.
         let born = self.scene.table.age(self.root);
         let since = |then: Duration| now.saturating_sub(then).min(born);
         let since_seen = self.sighting.map(|sighting| since(sighting.first_seen));
         let since_hung_up = self.sighting.and_then(|sighting| sighting.hung_up_since).map(since);
         let left = |needed: Duration, have: Duration| needed.saturating_sub(have);
-        // Watched, it must have been orphaned for long enough; otherwise its own age counts. And two looks must agree that
-        // it is hung up; where it is not, there is nothing to agree on.
+        // Its own age counts, unless it was seen below its client: then it is known since when it may be an orphan. And two
+        // looks must agree that it is hung up; where it is not, there is nothing to agree on.
         let own_age = left(policy.min_age, self.age());
-        let old_enough = since_seen.map_or(own_age, |seen| left(policy.min_age, seen).min(own_age));
+        let seen_age = left(policy.min_age, since_seen.unwrap_or_default());
+        let old_enough = if self.was_owned() { own_age.max(seen_age) } else { own_age.min(seen_age) };
         let confirm = left(policy.confirm, since_hung_up.unwrap_or_default());
         let wait = old_enough.max(if self.hung_up() { confirm } else { Duration::ZERO });
         // Whether it uses the disk can be told from two looks only.

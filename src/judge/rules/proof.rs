@@ -25,6 +25,11 @@ pub(super) fn young(case: &Case<'_>) -> Says {
             duration(case.age()),
             duration(policy.min_age)
         )
+    } else if case.was_owned() && case.seen_for().unwrap_or_default() < policy.min_age {
+        format!(
+            "it was seen below its client before; it is left alone until it has been an orphan for {} (orphan.min_age)",
+            duration(policy.min_age)
+        )
     } else if case.sighting.is_none() && policy.confirm.is_zero() {
         "seen for the first time; a second look must tell whether it is active".to_owned()
     } else if case.sighting.is_none() {

@@ -1,6 +1,7 @@
 //! Is it proven?
 
 use super::orphan;
+use crate::memory::Part;
 use crate::process::{Descriptor, FarEnd, Holders};
 use crate::testing::{Table, judgement, pid};
 
@@ -125,6 +126,42 @@ fn young_trees_wait() {
         "watched for long enough, hung up only since 10 s"
     );
     assert_eq!(young(150, Some(130), Some(25)), ("reap", None), "and confirmed");
+}
+
+#[test]
+fn who_was_seen_below_its_client_is_an_orphan_only_since_then() {
+    let orphaned = |seen: Option<u64>| {
+        let mut table = Table::new();
+        table.set("orphan.min_age=2m").set("orphan.confirm=20s");
+        table.add(10, 1, "foo-mcp");
+        table.was(10, 900, Part::Server, "foo-mcp");
+        if let Some(seen) = seen {
+            table.remember(10, seen, Some(seen));
+        }
+        let plan = table.judge();
+        (judgement(&plan, 10).verdict.word(), judgement(&plan, 10).wait.map(|wait| wait.as_secs()))
+    };
+    assert_eq!(orphaned(None), ("wait", Some(120)), "its client has just died");
+    assert_eq!(orphaned(Some(30)), ("wait", Some(90)), "its hour below the client does not count");
+    assert_eq!(orphaned(Some(120)), ("reap", None));
+}
+
+#[test]
+fn nobody_is_watched_while_the_machine_sleeps() {
+    let mut table = Table::new();
+    table.set("orphan.min_age=2m").set("orphan.confirm=20s");
+    table.add(10, 1, "foo-mcp").age(36_000);
+    table.remember(10, 5, Some(5)).slept(30_000);
+    let plan = table.judge();
+    assert_eq!(judgement(&plan, 10).wait.map(|wait| wait.as_secs()), Some(15), "awake, it was seen 5 s ago");
+    let mut table = Table::new();
+    table.set("live.idle_for=1h");
+    table.add(900, 1, "claude").stdin(Descriptor::Null);
+    table.add(10, 900, "foo-mcp").age(50_000).held_by(&[900]);
+    table.sampled(10, 600, 0, 0).slept(30_000);
+    assert_eq!(table.verdict(10), ("spare", "owned"), "idle for ten minutes, not for a night");
+    table.set("live.idle_for=10m");
+    assert_eq!(table.verdict(10), ("report", "idle"));
 }
 
 #[test]
