@@ -363,7 +363,7 @@ impl Entry {
                 pattern: kin.pattern.clone(),
                 client: kin.client.name.clone(),
                 client_pid: kin.client.id.pid,
-                client_age: Some(ago(tick(&kin.client.id))),
+                client_age: Some(duration_text(table.at.since_boot.saturating_sub(tick(&kin.client.id)))),
             }),
             survived_kill: memory.has_survived(&process.id),
         }
