@@ -220,6 +220,16 @@ impl Memory {
         self.kin.get(&process.pid()).filter(|kin| kin.is(process))
     }
 
+    /// Whether this process was below a client while that one lived, whatever it runs now.
+    pub fn was_kin(&self, id: &ProcessId) -> bool {
+        self.kin.get(&id.pid).is_some_and(|kin| kin.id.same(id))
+    }
+
+    /// Whether anything is remembered of a process with this number as kin.
+    pub fn knows_kin(&self, pid: Pid) -> bool {
+        self.kin.contains_key(&pid)
+    }
+
     /// All kin.
     pub fn all_kin(&self) -> impl Iterator<Item = &Kin> {
         self.kin.values()

@@ -83,6 +83,7 @@ impl Table {
             kernel: false,
             cpu: Duration::ZERO,
             waited_faults: 0,
+            program: 0,
             command: Fact::Known(words),
             details: Details {
                 users: Fact::Known(Users { real: USER, effective: USER }),

@@ -5,7 +5,7 @@
 use orphand::config::{Settings, Sources, load};
 use orphand::host::replay::Replay;
 use orphand::judge::Plan;
-use orphand::look::{Breadth, Judging, look};
+use orphand::look::{Breadth, Familiar, Judging, look, look_again};
 use orphand::process::Pid;
 use orphand::recording::Recording;
 use serde::Deserialize;
@@ -64,6 +64,18 @@ fn plan(recording: &Recording, settings: &Settings, breadth: Breadth) -> Plan {
     look(&host, judging, &recording.memory, breadth).expect("a look").plan
 }
 
+/// What looks after the first say, to whom everybody is familiar: the same.
+fn check_again(recording: &Recording, settings: &Settings, first: &Plan, path: &Path) {
+    let host = Replay::new(recording.table.clone());
+    let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
+    let mut familiar = Familiar::default();
+    for round in 0..3 {
+        let again = look_again(&host, judging, &recording.memory, &mut familiar).expect("a look").plan;
+        let words = |plan: &Plan| format!("{:#?}", plan.judgements);
+        assert!(words(first) == words(&again), "{}: look {round} says something else", path.display());
+    }
+}
+
 fn said(plan: &Plan, pid: i32) -> String {
     let judgement = plan.of_member(Pid::new(pid).expect("a pid"));
     judgement.map_or("none".to_owned(), |judgement| {
@@ -79,6 +91,7 @@ fn run(path: &Path) -> Row {
     let settings = settings(&case, folder.path());
     let everything = plan(&recording, &settings, Breadth::Everything);
     let orphans = plan(&recording, &settings, Breadth::Orphans);
+    check_again(&recording, &settings, &orphans, path);
     let rows = (case.expect.iter())
         .map(|expected| {
             let process = recording.table.get(Pid::new(expected.pid).expect("a pid")).unwrap_or_else(|| {

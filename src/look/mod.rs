@@ -4,11 +4,13 @@
 //! stand below one or below a client, everything else only of the members of trees.
 
 mod all_facts;
+mod familiar;
 mod newcomers;
 mod reader;
 mod remember;
 
 pub use all_facts::all_facts;
+pub use familiar::Familiar;
 pub use newcomers::{Falling, alone_with_their_stdin, newcomers};
 
 use crate::catalog::Catalog;
@@ -16,7 +18,7 @@ use crate::host::{Host, HostError};
 use crate::judge::{Answer, Code, Judgement, Plan, Policy, Scene, judge};
 use crate::memory::Memory;
 use crate::process::{Pid, ProcessTable};
-use crate::tree::{Roles, Tree};
+use crate::tree::{Adopters, Roles, Tree};
 use reader::Reader;
 
 /// How far a look goes.
@@ -54,10 +56,33 @@ pub fn look<H: Host>(
     memory: &Memory,
     breadth: Breadth,
 ) -> Result<Look, HostError> {
+    look_past(&Familiar::default(), host, judging, memory, breadth).map(|(look, _)| look)
+}
+
+/// One look of many. Who is `familiar` as nobody is not read again; whoever else turns out to be nobody is, the next time.
+/// For one catalog only.
+pub fn look_again<H: Host>(
+    host: &H,
+    judging: Judging<'_>,
+    memory: &Memory,
+    familiar: &mut Familiar,
+) -> Result<Look, HostError> {
+    let (look, adopters) = look_past(familiar, host, judging, memory, Breadth::Orphans)?;
+    familiar.learn(&look.table, &look.roles, &adopters);
+    Ok(look)
+}
+
+fn look_past<H: Host>(
+    familiar: &Familiar,
+    host: &H,
+    judging: Judging<'_>,
+    memory: &Memory,
+    breadth: Breadth,
+) -> Result<(Look, Adopters), HostError> {
     let Judging { catalog, policy } = judging;
     let mut table = host.list()?;
     let memory = if memory.boot == table.boot { memory } else { &Memory::empty(table.boot) };
-    let mut reader = Reader { host, catalog, policy, memory, roles: Roles::default() };
+    let mut reader = Reader { host, catalog, policy, memory, familiar, roles: Roles::default() };
     let adopters = match breadth {
         Breadth::Orphans => reader.read_orphans(&mut table),
         Breadth::Everything => reader.read_everything(&mut table),
@@ -65,6 +90,10 @@ pub fn look<H: Host>(
     let found = reader.read_trees(&mut table, &adopters, breadth);
     let scene = Scene { table: &table, roles: &reader.roles, catalog, policy, memory };
     let mut plan = judge(scene, found.clone());
+    // Whoever holds a lifeline is said by name, also one who is familiar as nobody.
+    if reader.read_holders_of_lifelines(&mut table, &plan) {
+        plan = judge(Scene { table: &table, roles: &reader.roles, catalog, policy, memory }, found.clone());
+    }
     // What leaks below a live client is shown, so everything is said of it; few do.
     let leaks = |judgement: &&Judgement| judgement.answers.iter().any(Answer::is_live_leak);
     let leaking: Vec<Tree> =
@@ -78,5 +107,5 @@ pub fn look<H: Host>(
     let members: Vec<Pid> =
         shown.flat_map(|judgement| judgement.tree.members.iter().map(|member| member.pid)).collect();
     host.read_shares(&mut table, &members);
-    Ok(Look { table, roles, plan })
+    Ok((Look { table, roles, plan }, adopters))
 }

@@ -1,9 +1,10 @@
 //! Reading, step by step: more and more of fewer and fewer processes.
 
+use super::familiar::{Familiar, is_unread};
 use super::{Breadth, remember};
 use crate::catalog::{Catalog, Role};
 use crate::host::Host;
-use crate::judge::Policy;
+use crate::judge::{Lifeline, Plan, Policy};
 use crate::memory::Memory;
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
 use crate::tree::{AdopterKind, Adopters, MemberRole, Roles, Tree, is_browser_helper, trees};
@@ -14,6 +15,7 @@ pub(super) struct Reader<'a, H> {
     pub(super) catalog: &'a Catalog,
     pub(super) policy: &'a Policy,
     pub(super) memory: &'a Memory,
+    pub(super) familiar: &'a Familiar,
     pub(super) roles: Roles,
 }
 
@@ -27,12 +29,12 @@ impl<H: Host> Reader<'_, H> {
 
     /// Command lines of the adopters' children, and of everything below those that may be the root of a tree.
     pub(super) fn read_orphans(&mut self, table: &mut ProcessTable) -> Adopters {
-        self.read_commands(table, &[Pid::INIT]);
+        self.read_roles(table, &[Pid::INIT]);
         // An adopter of the user's may sit anywhere, but it has children.
         if self.catalog.patterns().iter().any(|pattern| pattern.role == Role::Adopter) {
             let parents: Vec<Pid> =
                 table.iter().map(Process::pid).filter(|pid| !table.children(*pid).is_empty()).collect();
-            self.read_commands(table, &parents);
+            self.read_roles(table, &parents);
         }
         self.read_children(table, [Pid::INIT]);
         let mut known = 0;
@@ -41,7 +43,7 @@ impl<H: Host> Reader<'_, H> {
             let pids: Vec<Pid> = adopters.pids().collect();
             if pids.len() == known {
                 let mut roots: Vec<Pid> = parentless(table);
-                self.read_commands(table, &roots);
+                self.read_roles(table, &roots);
                 roots.extend(pids.iter().flat_map(|pid| table.living_children(*pid).map(Process::pid)));
                 self.read_below_roots(table, &roots);
                 self.read_below_clients(table);
@@ -56,7 +58,7 @@ impl<H: Host> Reader<'_, H> {
         let children: Vec<Pid> = (parents.into_iter())
             .flat_map(|parent| table.living_children(parent).map(Process::pid).collect::<Vec<_>>())
             .collect();
-        self.read_commands(table, &children);
+        self.read_roles(table, &children);
     }
 
     /// Below an adopter's child stands a tree if the child is a server or launcher, or if it may be a wrapper that
@@ -68,7 +70,7 @@ impl<H: Host> Reader<'_, H> {
                 match self.roles.role(top) {
                     Some(Role::Server | Role::Launcher) => {
                         let below = table.subtree(root, |process| process.state != State::Zombie);
-                        self.read_commands(table, &below);
+                        self.read_roles(table, &below);
                         break;
                     }
                     Some(_) => break,
@@ -77,7 +79,7 @@ impl<H: Host> Reader<'_, H> {
                 let mut below = table.living_children(top).map(Process::pid);
                 let (Some(only), None) = (below.next(), below.next()) else { break };
                 drop(below);
-                self.read_commands(table, &[only]);
+                self.read_roles(table, &[only]);
                 top = only;
             }
         }
@@ -90,12 +92,12 @@ impl<H: Host> Reader<'_, H> {
             .map(Process::pid)
             .filter(|pid| table.living_children(*pid).next().is_some())
             .collect();
-        self.read_commands(table, &parents);
+        self.read_roles(table, &parents);
         let clients: Vec<Pid> =
             parents.into_iter().filter(|pid| self.roles.role(*pid) == Some(Role::Client)).collect();
         for client in clients {
             let below = table.subtree(client, |process| process.state != State::Zombie);
-            self.read_commands(table, &below);
+            self.read_roles(table, &below);
         }
         // Whoever was seen below a client before and has another parent now was adopted by that one.
         let moved: Vec<Pid> = (self.memory.all_kin())
@@ -106,13 +108,21 @@ impl<H: Host> Reader<'_, H> {
             .collect();
         for pid in moved {
             let below = table.subtree(pid, |process| process.state != State::Zombie);
-            self.read_commands(table, &below);
+            self.read_roles(table, &below);
         }
     }
 
+    /// What these are, by their command lines. Whom an earlier look knew as nobody is nobody.
+    fn read_roles(&mut self, table: &mut ProcessTable, pids: &[Pid]) {
+        let unknown = |process: &Process| !self.familiar.knows(process, self.memory);
+        let pids: Vec<Pid> =
+            pids.iter().copied().filter(|pid| table.get(*pid).is_some_and(unknown)).collect();
+        self.read_commands(table, &pids);
+    }
+
     fn read_commands(&mut self, table: &mut ProcessTable, pids: &[Pid]) {
-        let unread = |process: &Process| process.command == Fact::Unread && !process.kernel;
-        let pids: Vec<Pid> = pids.iter().copied().filter(|pid| table.get(*pid).is_some_and(unread)).collect();
+        let pids: Vec<Pid> =
+            pids.iter().copied().filter(|pid| table.get(*pid).is_some_and(is_unread)).collect();
         self.host.read_commands(table, &pids);
         for process in pids.iter().filter_map(|pid| table.get(*pid)) {
             self.roles.add(process, self.catalog);
@@ -193,6 +203,19 @@ impl<H: Host> Reader<'_, H> {
         }
         self.read_commands(table, &visitors);
         self.read_holders(table, found);
+    }
+
+    /// Command lines of whoever holds a lifeline in the plan's words. Says whether one had not been read.
+    pub(super) fn read_holders_of_lifelines(&mut self, table: &mut ProcessTable, plan: &Plan) -> bool {
+        let lifelines = plan.judgements.iter().map(|judgement| &judgement.lifeline);
+        let holders = lifelines.flat_map(|lifeline| match lifeline {
+            Lifeline::Held(holders) => holders.as_slice(),
+            _ => &[],
+        });
+        let unread: Vec<Pid> =
+            holders.copied().filter(|pid| table.get(*pid).is_some_and(is_unread)).collect();
+        self.read_commands(table, &unread);
+        !unread.is_empty()
     }
 
     /// Trees without a visible owner, and those of live clients; every tree when everything was asked for.

@@ -109,6 +109,8 @@ pub struct Process {
     pub cpu: Duration,
     /// Page faults of the children that it has waited for: they grow with every child that ends.
     pub waited_faults: u64,
+    /// A mark of the program that it runs and of the name that it goes by: another one after `exec`, most likely.
+    pub program: u64,
     /// Arguments, the program first; lossy UTF-8. Empty when the process has cleared them.
     pub command: Fact<Vec<String>>,
     /// Read for candidates only.

@@ -269,6 +269,7 @@ impl Entry {
             kernel: self.kernel,
             cpu: time("cpu", self.cpu.as_deref())?,
             waited_faults: self.waited_faults.unwrap_or(0),
+            program: 0,
             command: fact(self.command, read_command).map_err(at("command"))?,
             details: details.into(),
         };

@@ -34,6 +34,7 @@ pub struct Linux {
     boot: BootId,
     ticks_per_second: u64,
     observer: Observer,
+    in_a_hurry: bool,
 }
 
 /// `PF_KTHREAD` of the flags in `/proc/PID/stat`.
@@ -72,7 +73,12 @@ impl Linux {
             wsl: release.contains("microsoft") || release.contains("wsl"),
         };
         let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-        Ok(Linux { proc, boot, ticks_per_second, observer })
+        Ok(Linux { proc, boot, ticks_per_second, observer, in_a_hurry: true })
+    }
+
+    /// A machine that nobody waits for: a look takes no second processor, which costs more time of both.
+    pub fn unhurried(self) -> Linux {
+        Linux { in_a_hurry: false, ..self }
     }
 
     fn place(&self) -> Place<'_> {
@@ -112,9 +118,27 @@ impl Linux {
             kernel: stat.flags & KERNEL_THREAD != 0,
             cpu: Duration::from_millis(stat.cpu_ticks.saturating_mul(1000) / self.ticks_per_second),
             waited_faults: stat.waited_faults,
+            program: stat.program,
             command: Fact::Unread,
             details: Deferred::default(),
         }))
+    }
+}
+
+impl Linux {
+    /// Runs `work` over the pids, in two halves at once where there are many.
+    fn in_two<T: Send>(&self, pids: &[Pid], work: impl Fn(&[Pid]) -> Vec<T> + Sync) -> Vec<T> {
+        if pids.len() < WORTH_A_THREAD || !self.in_a_hurry {
+            return work(pids);
+        }
+        let (left, right) = pids.split_at(pids.len() / 2);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| work(right));
+            let mut all = work(left);
+            // A panic in the other half is a bug like one in this half.
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            all
+        })
     }
 }
 
@@ -132,7 +156,7 @@ impl Host for Linux {
     fn list(&self) -> Result<ProcessTable, HostError> {
         let pids = self.pids()?;
         let at = Moment { since_boot: time_of(ClockId::Boottime), awake: time_of(ClockId::Monotonic) };
-        let parts = in_two(&pids, |part| {
+        let parts = self.in_two(&pids, |part| {
             let mut buffer = [0_u8; 2048];
             let processes = part.iter().filter_map(|pid| self.stat(*pid, &mut buffer).transpose());
             vec![processes.collect::<io::Result<Vec<Process>>>()]
@@ -148,7 +172,7 @@ impl Host for Linux {
     }
 
     fn read_commands(&self, table: &mut ProcessTable, pids: &[Pid]) {
-        let commands = in_two(pids, |part| {
+        let commands = self.in_two(pids, |part| {
             let mut buffer = vec![0_u8; details::LONGEST_COMMAND];
             part.iter().map(|pid| details::command(self.place(), *pid, &mut buffer)).collect()
         });
@@ -226,21 +250,6 @@ impl Host for Linux {
 fn time_of(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
-}
-
-/// Runs `work` over the pids, in two halves at once where there are many.
-fn in_two<T: Send>(pids: &[Pid], work: impl Fn(&[Pid]) -> Vec<T> + Sync) -> Vec<T> {
-    if pids.len() < WORTH_A_THREAD {
-        return work(pids);
-    }
-    let (left, right) = pids.split_at(pids.len() / 2);
-    std::thread::scope(|scope| {
-        let other = scope.spawn(|| work(right));
-        let mut all = work(left);
-        // A panic in the other half is a bug like one in this half.
-        all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        all
-    })
 }
 
 /// A hardened service is no root and may signal everyone all the same.

@@ -1,6 +1,11 @@
 //! `/proc/PID/stat`, read of every process in every look. Parsed by hand: the procfs crate reads all 52 fields, which
 //! costs as much as the kernel takes to write them.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// `PF_FORKNOEXEC`: forked, and still the program of its parent.
+const NEVER_RAN_A_PROGRAM: u32 = 0x40;
+
 /// The fields that a look needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stat {
@@ -16,6 +21,8 @@ pub(super) struct Stat {
     pub(super) waited_faults: u64,
     /// Start after boot, in ticks.
     pub(super) start_ticks: u64,
+    /// Digest of name, size and the beginning of the stack, which the kernel places anew at every `exec`.
+    pub(super) program: u64,
 }
 
 impl Stat {
@@ -23,6 +30,7 @@ impl Stat {
     /// `None` for what is no such line.
     pub(super) fn parse(line: &[u8]) -> Option<Stat> {
         let end = line.iter().rposition(|byte| *byte == b')')?;
+        let start = line.iter().position(|byte| *byte == b'(')?;
         let rest = std::str::from_utf8(line.get(end + 2..)?).ok()?;
         // Numbered as in proc_pid_stat(5): the state is field 3.
         let mut fields = rest.split(' ');
@@ -35,8 +43,12 @@ impl Stat {
         let kernel: u64 = field(0)?.parse().ok()?;
         let children = field(0)?.parse::<u64>().ok()?.saturating_add(field(0)?.parse().ok()?);
         let start_ticks = field(4)?.parse().ok()?;
+        let (size, stack) = (field(0)?, field(4)?);
+        let forked = flags & NEVER_RAN_A_PROGRAM;
+        let mut mark = DefaultHasher::new();
+        (line.get(start..end)?, size, stack, forked).hash(&mut mark);
         let cpu_ticks = user.saturating_add(kernel).saturating_add(children);
-        Some(Stat { state, parent, flags, cpu_ticks, waited_faults, start_ticks })
+        Some(Stat { state, parent, flags, cpu_ticks, waited_faults, start_ticks, program: mark.finish() })
     }
 }
 
@@ -53,7 +65,9 @@ mod tests {
         let names = ["sleep", "a) Z 1 (", ")", "(", "a b) R 0 ", "\n", "x) S 1 1 1 0 -1 0 0", ""];
         for name in names {
             let line = format!("42 ({name}) {REST}");
+            let parsed = Stat::parse(line.as_bytes());
             let expected = Stat {
+                program: parsed.map_or(0, |stat| stat.program),
                 state: b'S',
                 parent: 7,
                 flags: 4_194_560,
@@ -61,11 +75,30 @@ mod tests {
                 waited_faults: 200,
                 start_ticks: 987_654,
             };
-            assert_eq!(Stat::parse(line.as_bytes()), Some(expected), "{name:?}");
+            assert_eq!(parsed, Some(expected), "{name:?}");
         }
         let mut line = b"42 (\xff\xfe) ".to_vec();
         line.extend_from_slice(REST.as_bytes());
         assert!(Stat::parse(&line).is_some());
+    }
+
+    #[test]
+    fn another_name_stack_or_size_is_another_program() {
+        let mark = |name: &str, rest: &str| {
+            Stat::parse(format!("42 ({name}) {rest}").as_bytes()).expect("a line").program
+        };
+        let usual = mark("node", REST);
+        assert_eq!(usual, mark("node", &REST.replace(" 55 66 ", " 77 88 ")), "time goes on");
+        assert_eq!(usual, mark("node", &REST.replacen("S 7", "R 1", 1)), "it is adopted");
+        let others = [
+            mark("npm exec x", REST),
+            mark("node", &REST.replace("987654 1000 ", "987654 1004 ")),
+            mark("node", &REST.replace("18446744073709551615 1 1 0 ", "18446744073709551615 1 1 7 ")),
+            mark("node", &REST.replace("4194560", "4194624")),
+        ];
+        for (at, other) in others.iter().enumerate() {
+            assert_ne!(usual, *other, "{at}");
+        }
     }
 
     #[test]

@@ -373,7 +373,7 @@ impl Case<'_> {
 
     /// Whether it is an orphan that an earlier look saw below its client.
     pub(super) fn was_owned(&self) -> bool {
-        self.tree.adopter.is_some() && self.chain().any(|process| self.scene.memory.kin(process).is_some())
+        self.tree.adopter.is_some() && self.chain().any(|process| self.scene.memory.was_kin(&process.id))
     }
 
     /// How long until it is old enough, or nothing when it is.
