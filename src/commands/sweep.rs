@@ -10,13 +10,14 @@ use crate::look::{Breadth, Look, look};
 use crate::memory::Memory;
 use crate::report::{View, sweep_json, sweep_text, waits_for_confirmation};
 use crate::state::{Lock, LockError, StateFolder};
-use crate::sweep::{Reaped, Rules, sweep};
+use crate::sweep::{Claims, Halt, Reaped, Rules, sweep};
 use crate::tree::MemberRole;
 use crate::words::{duration, trees};
 use anyhow::Context;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> {
     let host = open_host()?;
@@ -116,7 +117,14 @@ impl Sweeper<'_> {
             duration(grace)
         );
         let rules = Rules { judging: judging(settings), timing: settings.timing };
-        let reaped = sweep(self.host, rules, &memory, &first, interrupts.second()).await?;
+        let reaped = {
+            let (ask, halt) = watch::channel(Halt::GoOn);
+            let claims = Claims::default();
+            tokio::select! {
+                reaped = sweep(self.host, rules, &memory, &first, &claims, halt) => reaped?,
+                () = interrupts.pass_on(ask) => Vec::new(),
+            }
+        };
         for reaped in &reaped {
             reaped.remember(&mut memory, first.table.at.since_boot);
         }
@@ -154,10 +162,13 @@ impl Interrupts {
         }
     }
 
-    /// The first interrupt lets running escalations finish; the second leaves at once.
-    async fn second(&mut self) {
+    /// The first interrupt lets running escalations finish; the second leaves at once. Never ends.
+    async fn pass_on(&mut self, ask: watch::Sender<Halt>) {
         self.next().await;
         tracing::info!("finishing what has begun; interrupt once more to leave at once");
+        ask.send_replace(Halt::BeginNothing);
         self.next().await;
+        ask.send_replace(Halt::AtOnce);
+        std::future::pending::<()>().await;
     }
 }

@@ -1,6 +1,6 @@
 //! Trees on their way down, all at once: exits and time become events, effects become signals through pins.
 
-use super::{Freed, Outcome, Reaped, Rules};
+use super::{Freed, Halt, Held, Outcome, Reaped, Rules};
 use crate::catalog::{Classified, Role};
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
@@ -8,10 +8,10 @@ use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
 use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
 use crate::tree::{MemberRole, Roles, Tree};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// Exits come in bursts; waiting this long for more of them saves looks.
@@ -19,9 +19,8 @@ const BURST: Duration = Duration::from_millis(3);
 
 /// Trees on their way down, all at once.
 pub(super) struct Fall<'a, H: Host> {
-    host: &'a H,
     rules: Rules<'a>,
-    pins: HashMap<Pid, Rc<H::Pin>>,
+    held: Held<'a, H>,
     view: Look,
     trees: Vec<Falls>,
     began: Instant,
@@ -45,21 +44,19 @@ where
     H::Pin: 'static,
 {
     pub(super) fn new(
-        host: &'a H,
         rules: Rules<'a>,
-        pins: HashMap<Pid, Rc<H::Pin>>,
+        held: Held<'a, H>,
         view: Look,
         judgements: Vec<Judgement>,
     ) -> Fall<'a, H> {
         let trees: Vec<&Tree> = judgements.iter().map(|judgement| &judgement.tree).collect();
-        let alone = alone_with_their_stdin(host, &view.table, &trees);
+        let alone = alone_with_their_stdin(held.host, &view.table, &trees);
         let trees = (judgements.into_iter().zip(alone))
             .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, &view.roles, rules.timing))
             .collect();
         Fall {
-            host,
             rules,
-            pins,
+            held,
             view,
             trees,
             began: Instant::now(),
@@ -68,7 +65,7 @@ where
         }
     }
 
-    pub(super) async fn run(mut self, stop: impl Future<Output = ()>) -> Vec<Reaped> {
+    pub(super) async fn run(mut self, halt: watch::Receiver<Halt>) -> Vec<Reaped> {
         let tasks = std::mem::take(&mut self.tasks);
         let watched: Vec<Pid> = self
             .trees
@@ -78,7 +75,7 @@ where
         for pid in watched {
             self.watch(&tasks, pid);
         }
-        tasks.run_until(self.drive(&tasks, stop)).await;
+        tasks.run_until(self.drive(&tasks, halt)).await;
         let now = self.now();
         self.trees.into_iter().map(|tree| tree.conclude(now)).collect()
     }
@@ -89,7 +86,7 @@ where
 
     /// Reports the end of a held process as an event.
     fn watch(&self, tasks: &tokio::task::LocalSet, pid: Pid) {
-        if let Some(pin) = self.pins.get(&pid).cloned() {
+        if let Some(pin) = self.held.pins.get(&pid).cloned() {
             let exits = self.exits.0.clone();
             tasks.spawn_local(async move {
                 pin.ended().await;
@@ -99,8 +96,7 @@ where
         }
     }
 
-    async fn drive(&mut self, tasks: &tokio::task::LocalSet, stop: impl Future<Output = ()>) {
-        tokio::pin!(stop);
+    async fn drive(&mut self, tasks: &tokio::task::LocalSet, mut halt: watch::Receiver<Halt>) {
         for at in 0..self.trees.len() {
             self.step(at, Event::Tick);
         }
@@ -112,7 +108,7 @@ where
             tokio::select! {
                 pid = self.exits.1.recv() => ended.extend(pid),
                 () = sleep_until(self.began + wake) => {}
-                () = &mut stop => return,
+                () = at_once(&mut halt) => return,
             }
             if !ended.is_empty() {
                 sleep(BURST).await;
@@ -155,7 +151,7 @@ where
     fn signal(&self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
         let now = self.has_become(pid);
         let server = &self.trees[at].judgement.tree.name;
-        let pin = self.pins.get(&pid)?;
+        let pin = self.held.pins.get(&pid)?;
         if let Some(what) = now {
             tracing::warn!("process {pid} of {server} has become {what} and is left alone");
             return Some(Event::SignalFailed(pid, format!("it has become {what}")));
@@ -178,7 +174,7 @@ where
     /// more, is signalled no more; the words say what it is.
     fn has_become(&self, pid: Pid) -> Option<String> {
         let catalog = self.rules.judging.catalog;
-        match self.host.command_of(pid) {
+        match self.held.host.command_of(pid) {
             Fact::Known(command) => {
                 let found = catalog.classify(&command)?;
                 let somebodys = matches!(found.role, Role::Client | Role::Host);
@@ -199,12 +195,12 @@ where
             let falling: Vec<Falling<'_>> = (wanting.iter())
                 .map(|at| {
                     let tree = &self.trees[*at];
-                    let alive = |pid: &Pid| self.pins.get(pid).is_some_and(|pin| !pin.has_ended());
+                    let alive = |pid: &Pid| self.held.pins.get(pid).is_some_and(|pin| !pin.has_ended());
                     let living = tree.escalation.living().map(|id| id.pid).filter(alive).collect();
                     Falling { tree: &tree.judgement.tree, living, alone: tree.alone }
                 })
                 .collect();
-            let found = newcomers(self.host, self.rules.judging, &self.view.table, &falling);
+            let found = newcomers(self.held.host, self.rules.judging, &self.view.table, &falling);
             drop(falling);
             let found = found.unwrap_or_else(|error| {
                 tracing::warn!("cannot look for late descendants: {error}");
@@ -224,15 +220,18 @@ where
         if self.trees[at].escalation.living().any(|id| id.same(&process.id)) {
             return None;
         }
-        let pin = self.host.pin(pid).ok()?;
+        if !self.held.claim.take(pid, self.trees[at].judgement.tree.root) {
+            return None;
+        }
+        let pin = self.held.host.pin(pid).ok()?;
         // Held now; looked at once more, the number must still mean the process that was found.
-        let mut table = self.host.list().ok()?;
-        self.host.read_details(&mut table, &[pid]);
+        let mut table = self.held.host.list().ok()?;
+        self.held.host.read_details(&mut table, &[pid]);
         let same = table.get(pid).is_some_and(|now| now.id.same(&process.id));
         if !same || pin.has_ended() {
             return None;
         }
-        self.pins.insert(pid, Rc::new(pin));
+        self.held.pins.insert(pid, Rc::new(pin));
         self.watch(tasks, pid);
         tracing::info!("process {pid} was started by {} on its way down", self.trees[at].judgement.tree.name);
         let mut roles = Roles::default();
@@ -243,6 +242,13 @@ where
         };
         let goes_on = false;
         Some(reap::Member { id: process.id, role, goes_on, stopped: process.state == State::Stopped })
+    }
+}
+
+/// Comes when everything is to be left as it is; never, when nobody can ask for it any more.
+async fn at_once(halt: &mut watch::Receiver<Halt>) {
+    if halt.wait_for(|halt| *halt == Halt::AtOnce).await.is_err() {
+        std::future::pending::<()>().await;
     }
 }
 

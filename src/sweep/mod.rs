@@ -1,6 +1,9 @@
 //! A look followed by reaping: hold every process, look again, decide again, and only then signal.
 
+mod claims;
 mod fall;
+
+pub use claims::Claims;
 
 use crate::host::{Host, HostError, Pin};
 use crate::judge::{Judgement, Verdict};
@@ -9,10 +12,12 @@ use crate::memory::Memory;
 use crate::process::{Pid, ProcessId};
 use crate::reap::{self, Ending, Timing};
 use crate::tree::Tree;
+use claims::Claim;
 use fall::Fall;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What came of one tree.
 #[derive(Clone, Debug)]
@@ -58,6 +63,17 @@ pub struct Freed {
     pub swap: u64,
 }
 
+/// How a sweep is asked to stop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Halt {
+    /// It is not.
+    GoOn,
+    /// To signal no tree that has not been signalled yet, and to finish the others.
+    BeginNothing,
+    /// To leave everything as it is.
+    AtOnce,
+}
+
 /// Everything that a sweep acts by.
 #[derive(Clone, Copy)]
 pub struct Rules<'a> {
@@ -70,19 +86,19 @@ pub struct Rules<'a> {
 /// How often a tree that gains processes between hold and look is tried again.
 const ROUNDS: usize = 4;
 
-/// Takes down the trees that `first` condemned. `stop` resolves when the caller wants to leave at once; until then
-/// running escalations are finished.
+/// Takes down the trees that `first` condemned, but for those that another sweep has claimed.
 pub async fn sweep<H: Host>(
     host: &H,
     rules: Rules<'_>,
     memory: &Memory,
     first: &Look,
-    stop: impl Future<Output = ()>,
+    claims: &Claims,
+    halt: watch::Receiver<Halt>,
 ) -> Result<Vec<Reaped>, HostError>
 where
     H::Pin: 'static,
 {
-    let mut held = Held { host, pins: HashMap::new() };
+    let mut held = Held { host, pins: HashMap::new(), claim: claims.begin() };
     let mut reaped = Vec::new();
     let mut candidates: Vec<Judgement> = first.plan.to_reap().cloned().collect();
     reaped.extend(leave_what_cannot_be_held(host.room_for_pins(), &mut candidates));
@@ -90,9 +106,8 @@ where
     for round in 0..ROUNDS {
         candidates.retain(|judgement| match held.hold(&judgement.tree) {
             Ok(()) => true,
-            Err(error) => {
-                let text = format!("cannot be held: {error}");
-                reaped.push(Reaped::without_signal(judgement.clone(), Outcome::Failed(text)));
+            Err(outcome) => {
+                reaped.push(Reaped::without_signal(judgement.clone(), outcome));
                 false
             }
         });
@@ -126,8 +141,13 @@ where
             reaped.extend(Vec::into_iter(changing).map(spare));
         }
     }
+    if *halt.borrow() > Halt::GoOn {
+        let why = "orphand was asked to stop before the first signal";
+        let spare = |judgement| Reaped::without_signal(judgement, Outcome::SparedOnRecheck(why.to_owned()));
+        reaped.extend(std::mem::take(&mut candidates).into_iter().map(spare));
+    }
     if let Some(view) = view.filter(|_| !candidates.is_empty()) {
-        reaped.extend(Fall::new(host, rules, held.pins, view, candidates).run(stop).await);
+        reaped.extend(Fall::new(rules, held, view, candidates).run(halt).await);
     }
     reaped.sort_by_key(|reaped| reaped.judgement.tree.root);
     Ok(reaped)
@@ -190,22 +210,26 @@ impl Reaped {
     }
 }
 
-/// Pins by number. The number is safe as a key: while a pin is held and has not ended, nobody else can have it.
+/// Claims and pins by number. The number is safe as a key: while a pin is held and has not ended, nobody else can have it.
 struct Held<'a, H: Host> {
     host: &'a H,
     pins: HashMap<Pid, Rc<H::Pin>>,
+    claim: Claim,
 }
 
 impl<H: Host> Held<'_, H> {
     /// Holds every member. One that has ended needs no holding.
-    fn hold(&mut self, tree: &Tree) -> Result<(), HostError> {
+    fn hold(&mut self, tree: &Tree) -> Result<(), Outcome> {
         for member in &tree.members {
+            if !self.claim.take(member.pid, tree.root) {
+                return Err(Outcome::SparedOnRecheck("it is already being taken down".to_owned()));
+            }
             let lost = self.pins.get(&member.pid).is_none_or(|pin| pin.has_ended());
             if lost {
                 match self.host.pin(member.pid) {
                     Ok(pin) => self.pins.insert(member.pid, Rc::new(pin)),
                     Err(HostError::Ended) => self.pins.remove(&member.pid),
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(Outcome::Failed(format!("cannot be held: {error}"))),
                 };
             }
         }

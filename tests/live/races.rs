@@ -7,8 +7,9 @@ use orphand::host::{Host, HostError};
 use orphand::look::{Breadth, Judging, look};
 use orphand::memory::Memory;
 use orphand::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
-use orphand::sweep::{Outcome, Reaped, Rules, sweep};
+use orphand::sweep::{Claims, Halt, Outcome, Reaped, Rules, sweep};
 use std::cell::{Cell, RefCell};
+use tokio::sync::watch;
 
 /// The real machine, with something happening right before its n-th look, or right after the n-th pin.
 struct Meddled<'a> {
@@ -100,6 +101,18 @@ fn settings() -> Settings {
 
 /// Sweeps while `event` happens before the n-th look or after the n-th pin.
 fn sweep_while(before_look: usize, after_pin: usize, event: impl FnOnce()) -> Vec<Reaped> {
+    let (_ask, halt) = watch::channel(Halt::GoOn);
+    sweep_beside(&Claims::default(), halt, before_look, after_pin, event)
+}
+
+/// The same beside other sweeps, and asked to stop.
+fn sweep_beside(
+    claims: &Claims,
+    halt: watch::Receiver<Halt>,
+    before_look: usize,
+    after_pin: usize,
+    event: impl FnOnce(),
+) -> Vec<Reaped> {
     let settings = settings();
     let host = Meddled {
         linux: Linux::new().expect("/proc"),
@@ -116,9 +129,9 @@ fn sweep_while(before_look: usize, after_pin: usize, event: impl FnOnce()) -> Ve
     let memory = first.remember(&memory, &settings.catalog);
     let rules = Rules { judging, timing: settings.timing };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let reaped =
-        runtime.block_on(sweep(&host, rules, &memory, &first, std::future::pending())).expect("a sweep");
-    assert!(host.event.borrow().is_none(), "it has happened");
+    let reaped = runtime.block_on(sweep(&host, rules, &memory, &first, claims, halt)).expect("a sweep");
+    let never = before_look == NEVER && after_pin == NEVER;
+    assert!(never || host.event.borrow().is_none(), "it has happened");
     reaped
 }
 
@@ -251,5 +264,38 @@ fn a_pin_on_a_reused_pid_reaches_nobody() {
             assert!(matches!(pin.signal(signal), Err(HostError::Ended)));
         }
         cell.borrow().assert_alive(&["newcomer"]);
+    });
+}
+
+#[test]
+fn asked_to_stop_before_the_first_signal_nothing_is_signalled() {
+    on_stage("races::asked_to_stop_before_the_first_signal_nothing_is_signalled", |stage| {
+        orphan(stage);
+        let (ask, halt) = watch::channel(Halt::GoOn);
+        let stop = || {
+            ask.send_replace(Halt::BeginNothing);
+        };
+        let reaped = sweep_beside(&Claims::default(), halt, 2, NEVER, stop);
+        assert!(spared(&reaped).contains("asked to stop"), "{reaped:?}");
+        stage.assert_alive(&["orphan"]);
+    });
+}
+
+#[test]
+fn two_sweeps_at_once_signal_nobody_twice() {
+    on_stage("races::two_sweeps_at_once_signal_nobody_twice", |stage| {
+        orphan(stage);
+        let claims = Claims::default();
+        let (_ask, halt) = watch::channel(Halt::GoOn);
+        let mut second = Vec::new();
+        // The second begins when the first has its tree in hand.
+        let begin = || {
+            let beside = || sweep_beside(&claims, halt.clone(), NEVER, NEVER, || {});
+            second = std::thread::scope(|scope| scope.spawn(beside).join().expect("a second sweep"));
+        };
+        let first = sweep_beside(&claims, halt.clone(), NEVER, 1, begin);
+        assert!(spared(&second).contains("already being taken down"), "{second:?}");
+        assert!(matches!(first[0].outcome, Outcome::Ended(_)), "{first:?}");
+        stage.assert_gone(&["orphan"]);
     });
 }

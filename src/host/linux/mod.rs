@@ -39,8 +39,8 @@ pub struct Linux {
 
 /// `PF_KTHREAD` of the flags in `/proc/PID/stat`.
 const KERNEL_THREAD: u32 = 0x0020_0000;
-/// Files that a look needs beside the pins.
-const RESERVED_FILES: usize = 48;
+/// Files that a look needs beside those that are open all the time.
+const RESERVED_FILES: usize = 40;
 /// From this many processes on a look uses a second thread.
 const WORTH_A_THREAD: usize = 1000;
 
@@ -239,7 +239,12 @@ impl Host for Linux {
     fn room_for_pins(&self) -> usize {
         use rustix::process::{Resource, getrlimit};
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVED_FILES)
+        // Everything that is open counts, so that pins for watching and pins for signalling share one limit.
+        let open = Dir::read_from(&self.proc)
+            .and_then(|_| openat(&self.proc, "self/fd", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()))
+            .and_then(Dir::new)
+            .map_or(0, Iterator::count);
+        usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVED_FILES + open)
     }
 
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
