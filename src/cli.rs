@@ -19,7 +19,7 @@ pub struct Cli {
 }
 
 /// Options of every command.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Read this configuration file too; it wins over the others
     #[arg(long, value_name = "FILE")]
@@ -27,9 +27,9 @@ pub struct Global {
     /// Set one value, for example orphan.min_age=5m; may be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// How much to say on stderr
-    #[arg(long, value_name = "LEVEL")]
-    pub log: Option<Level>,
+    /// How much to say on stderr; `json` (or `debug,json`) says it in JSON
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub log: Vec<Log>,
     /// When to use colour
     #[arg(long, value_name = "WHEN")]
     pub color: Option<Color>,
@@ -54,7 +54,7 @@ impl Global {
         Global {
             config: after.config.clone().or_else(|| self.config.clone()),
             set: self.set.iter().chain(&after.set).cloned().collect(),
-            log: after.log.or(self.log),
+            log: if after.log.is_empty() { self.log.clone() } else { after.log.clone() },
             color: after.color.or(self.color),
         }
     }
@@ -75,14 +75,16 @@ impl Command {
             Command::Explain(options) => &options.global,
             Command::Sweep(options) => &options.global,
             Command::Record(options) => &options.global,
+            Command::Run(options) => &options.global,
+            Command::Status(options) => &options.global,
             Command::Config(options) => options.verb.global(),
         }
     }
 }
 
-/// How much to say.
+/// How much to say, and how.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
+pub enum Log {
     /// Only what failed
     Error,
     /// And what is doubtful
@@ -93,6 +95,8 @@ pub enum Level {
     Debug,
     /// Everything
     Trace,
+    /// One JSON object a line
+    Json,
 }
 
 /// When to use colour.
@@ -115,6 +119,10 @@ pub enum Command {
     Explain(Explain),
     /// Take down the trees that are proven to be orphans
     Sweep(Sweep),
+    /// Stay, and take them down as they appear: the daemon
+    Run(Run),
+    /// Show whether the daemon runs, what it has done, and what it cannot see
+    Status(Status),
     /// Write a process table with all facts, secrets hidden, to attach to a report
     Record(Record),
     /// Show or check the configuration
@@ -165,6 +173,32 @@ pub struct Sweep {
     /// Look and judge, signal nothing
     #[arg(long)]
     pub dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand run`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Signals: SIGHUP reads the configuration again (from a terminal, it stops), SIGUSR1 looks now, \
+                        SIGTERM and SIGINT stop when what has begun is finished, a second one at once."
+)]
+pub struct Run {
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand status`
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit status: 0 it is running, 1 it is not, or cannot be asked, 2 usage or configuration error."
+)]
+pub struct Status {
     /// Print JSON
     #[arg(long)]
     pub json: bool,

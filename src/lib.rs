@@ -17,13 +17,16 @@
 //! | [`catalog`] | named patterns that give a role | invocation |
 //! | [`tree`] | MCP trees and their adopters | process, memory, catalog |
 //! | [`judge`] | verdicts with reasons | tree, memory |
+//! | [`status`] | what a daemon says of itself | nothing |
 //! | [`reap`] | the escalation from SIGTERM to SIGKILL, as a state machine | process, tree |
-//! | [`host`] | the machine: the only room that reads it or signals | process, reap |
+//! | [`host`] | the machine: the only room that reads it or signals | process, status, reap |
 //! | [`config`] | files -> layers -> settings | judge, reap, catalog |
 //! | [`look`] | one look: what to read of whom, then judging | host, judge |
 //! | [`sweep`] | a look followed by reaping | look, reap |
-//! | [`state`] | the memory as a file | memory |
-//! | [`report`] | tables, JSON, redaction | judge, sweep |
+//! | [`state`] | the memory as a file; where a daemon can be found | memory |
+//! | [`report`] | tables, JSON, redaction | judge, sweep, status |
+//! | [`control`] | the socket by which a daemon is asked | nothing |
+//! | [`daemon`] | the loop: time, exits and requests become looks and sweeps | look, sweep, state, report |
 //! | [`cli`] | the command line's types | nothing |
 //! | [`commands`] | one file a verb | everything |
 //!
@@ -33,6 +36,8 @@ pub mod catalog;
 pub mod cli;
 pub mod commands;
 pub mod config;
+pub mod control;
+pub mod daemon;
 pub mod host;
 pub mod invocation;
 pub mod judge;
@@ -43,6 +48,7 @@ pub mod reap;
 pub mod recording;
 pub mod report;
 pub mod state;
+pub mod status;
 pub mod sweep;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,9 @@
 //! Parse, dispatch, exit code.
 
+mod logging;
+
 use clap::Parser;
-use orphand::cli::{Cli, Color, Level};
+use orphand::cli::{Cli, Color, Command};
 use orphand::commands;
 use std::process::ExitCode;
 
@@ -20,25 +22,9 @@ fn main() -> ExitCode {
         Color::Always => anstream::ColorChoice::Always.write_global(),
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
-    log_to_stderr(global.log.unwrap_or(Level::Info));
+    logging::start(&global.log, matches!(cli.command, Command::Run(_)));
     match commands::run(&global, &cli.command) {
         Ok(code) => code,
         Err(error) => commands::say_error(&error),
     }
-}
-
-fn log_to_stderr(level: Level) {
-    let level = match level {
-        Level::Error => tracing::Level::ERROR,
-        Level::Warn => tracing::Level::WARN,
-        Level::Info => tracing::Level::INFO,
-        Level::Debug => tracing::Level::DEBUG,
-        Level::Trace => tracing::Level::TRACE,
-    };
-    let plain = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .without_time()
-        .with_target(false);
-    plain.with_max_level(level).init();
 }

@@ -205,6 +205,16 @@ impl Memory {
         &self.reaps
     }
 
+    /// Whether two memories differ in nothing but what processes had done when they were last seen.
+    pub fn equals_but_for_samples(&self, other: &Memory) -> bool {
+        let Memory { boot, sightings, samples: _, kin, reaps, survivors } = self;
+        *boot == other.boot
+            && *sightings == other.sightings
+            && *kin == other.kin
+            && *reaps == other.reaps
+            && *survivors == other.survivors
+    }
+
     /// What is remembered of the tree with this root. A reused pid is somebody else.
     pub fn of(&self, root: &ProcessId) -> Option<&Sighting> {
         self.sightings.get(&root.pid).filter(|sighting| sighting.id.same(root))

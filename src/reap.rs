@@ -85,6 +85,18 @@ pub enum Ending {
     Failed,
 }
 
+impl Ending {
+    /// The word of the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ending::Gone => "gone",
+            Ending::Killed => "killed",
+            Ending::Survived => "survived",
+            Ending::Failed => "failed",
+        }
+    }
+}
+
 /// What came of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {

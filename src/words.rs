@@ -1,6 +1,12 @@
 //! How durations, sizes and counts are said to people.
 
+use jiff::Timestamp;
 use std::time::Duration;
+
+/// A time for people and programs: RFC 3339, UTC, whole seconds.
+pub fn stamp(time: Timestamp) -> String {
+    time.round(jiff::Unit::Second).unwrap_or(time).to_string()
+}
 
 /// `4 s`, `3 min`, `2 h 5 min`, `3 d 4 h`: two units at the most.
 pub fn duration(duration: Duration) -> String {

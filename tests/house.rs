@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the one that knows nothing to the one that knows everything, as `src/lib.rs` lists them.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 20] = [
     "process",
     "words",
     "memory",
@@ -14,6 +14,7 @@ const ORDER: [&str; 17] = [
     "catalog",
     "tree",
     "judge",
+    "status",
     "reap",
     "host",
     "config",
@@ -21,6 +22,8 @@ const ORDER: [&str; 17] = [
     "sweep",
     "state",
     "report",
+    "control",
+    "daemon",
     "cli",
     "commands",
 ];

@@ -3,7 +3,9 @@
 mod config;
 mod explain;
 mod record;
+mod run;
 mod scan;
+mod status;
 mod sweep;
 
 use crate::cli::{Command, Global};
@@ -12,7 +14,7 @@ use crate::host::linux::Linux;
 use crate::look::Judging;
 use crate::process::Observer;
 use crate::recording::Recording;
-use crate::state::StateFolder;
+use crate::state::{RuntimeFolder, StateFolder};
 use anyhow::Context;
 use std::io::Write;
 use std::path::Path;
@@ -30,6 +32,8 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Explain(options) => explain::run(global, options),
         Command::Sweep(options) => sweep::run(global, options),
         Command::Record(options) => record::run(global, options),
+        Command::Run(options) => run::run(global, options),
+        Command::Status(options) => status::run(global, options),
         Command::Config(options) => config::run(global, &options.verb),
     }
 }
@@ -63,11 +67,7 @@ fn read_recording(path: &Path) -> anyhow::Result<Recording> {
 
 fn settings(global: &Global, observer: &Observer) -> Result<Settings, ConfigError> {
     let sources = Sources::usual(observer, global.config.clone(), global.set.clone());
-    let settings = load(&sources)?;
-    for warning in &settings.warnings {
-        tracing::warn!("{warning}");
-    }
-    Ok(settings)
+    load(&sources)
 }
 
 fn judging(settings: &Settings) -> Judging<'_> {
@@ -81,10 +81,16 @@ fn state_folder(settings: &Settings, observer: &Observer) -> StateFolder {
         .map_or_else(|| StateFolder::usual(observer), |folder| StateFolder::at(folder, observer))
 }
 
+fn runtime_folder(settings: &Settings, observer: &Observer) -> RuntimeFolder {
+    settings
+        .runtime_directory
+        .clone()
+        .map_or_else(|| RuntimeFolder::usual(observer), |folder| RuntimeFolder::at(folder, observer))
+}
+
 /// The time of a look for people and programs: RFC 3339, UTC, whole seconds.
 fn taken_at() -> String {
-    let now = jiff::Timestamp::now();
-    now.round(jiff::Unit::Second).unwrap_or(now).to_string()
+    crate::words::stamp(jiff::Timestamp::now())
 }
 
 fn print(text: &str) -> anyhow::Result<()> {

@@ -1,8 +1,11 @@
 //! `orphand sweep`: a look and a reap. What timers and cron call; remembers between runs.
 
-use super::{NOT_ALL_REAPED, judging, open_host, print, print_json, settings, state_folder, taken_at};
+use super::{
+    NOT_ALL_REAPED, judging, open_host, print, print_json, runtime_folder, settings, state_folder, taken_at,
+};
 use crate::cli::{Global, Sweep};
 use crate::config::{Mode, Settings};
+use crate::control::{Request, ask};
 use crate::host::Host;
 use crate::host::linux::{Linux, allow_many_open_files};
 use crate::judge::SAMPLE_APART;
@@ -14,6 +17,7 @@ use crate::sweep::{Claims, Halt, Reaped, Rules, sweep};
 use crate::tree::MemberRole;
 use crate::words::{duration, trees};
 use anyhow::Context;
+use serde_json::Value;
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,11 +27,15 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
     let host = open_host()?;
     let settings = settings(global, host.observer())?;
     allow_many_open_files()?;
+    let dry_run = options.dry_run || settings.mode == Mode::Observe;
+    if !dry_run && let Some(answer) = ask_daemon(&settings, &host) {
+        return tell_answer(&answer, options.json);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot start the event loop")?;
     let folder = state_folder(&settings, host.observer());
-    let mut sweeper = Sweeper { host: &host, settings: &settings, notebook: Notebook::open(folder)? };
-    let dry_run = options.dry_run || settings.mode == Mode::Observe;
+    let mut sweeper =
+        Sweeper { host: &host, settings: &settings, notebook: Notebook::open(folder, dry_run)? };
     let Some((look, reaped)) = runtime.block_on(sweeper.run(dry_run))? else {
         tracing::info!("interrupted; nothing was signalled");
         return Ok(ExitCode::FAILURE);
@@ -42,6 +50,35 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::from(if failed { NOT_ALL_REAPED } else { 0 }))
 }
 
+/// A daemon of the same scope does the sweeping: it is asked to look now.
+fn ask_daemon(settings: &Settings, host: &Linux) -> Option<Value> {
+    let socket = runtime_folder(settings, host.observer()).socket();
+    ask(&socket, Request::Look).unwrap_or_else(|error| {
+        tracing::warn!("cannot ask the daemon at {}: {error}", socket.display());
+        None
+    })
+}
+
+fn tell_answer(answer: &Value, as_json: bool) -> anyhow::Result<ExitCode> {
+    if as_json {
+        print_json(&answer["sweep"])?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (pid, totals) = (&answer["pid"], &answer["sweep"]["totals"]);
+    let count = |name: &str| totals[name].as_u64().unwrap_or_default();
+    let text = format!(
+        "orphand is running as process {pid} and has looked now: {}; {} to reap, {} to wait, {} spared, {} to report.\n\
+         It takes down itself what is to be reaped; `orphand status` shows what came of it.\n",
+        trees(usize::try_from(count("trees")).unwrap_or(usize::MAX)),
+        count("reap"),
+        count("wait"),
+        count("spare"),
+        count("report"),
+    );
+    print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The memory's folder, locked for this sweep. Without one, the sweep goes on and remembers nothing.
 struct Notebook {
     folder: StateFolder,
@@ -49,9 +86,11 @@ struct Notebook {
 }
 
 impl Notebook {
-    fn open(folder: StateFolder) -> anyhow::Result<Notebook> {
+    fn open(folder: StateFolder, dry_run: bool) -> anyhow::Result<Notebook> {
         match folder.lock() {
             Ok(lock) => Ok(Notebook { folder, lock: Some(lock) }),
+            // Who signals nothing is in nobody's way, and leaves the remembering to the other.
+            Err(LockError::Busy(_)) if dry_run => Ok(Notebook { folder, lock: None }),
             Err(busy @ LockError::Busy(_)) => Err(busy.into()),
             Err(error) => {
                 tracing::warn!("{error}; this sweep goes on and remembers nothing");

@@ -18,9 +18,6 @@ pub enum Mode {
     Observe,
 }
 
-/// Keys that are accepted but change nothing yet.
-const NOT_IN_FORCE: [&str; 1] = ["look.interval"];
-
 /// After SIGKILL a process that cannot end within this time is in the kernel's hands.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
@@ -36,16 +33,18 @@ pub struct Settings {
     pub policy: Policy,
     /// How they are taken down.
     pub timing: Timing,
+    /// How often the daemon looks when nothing happens.
+    pub look_interval: Duration,
     /// Where to remember; `None` for the usual place.
     pub state_directory: Option<PathBuf>,
+    /// Where the daemon can be found; `None` for the usual place.
+    pub runtime_directory: Option<PathBuf>,
     /// Shipped patterns and the user's own.
     pub catalog: Catalog,
     /// Every value in force, for `config show`.
     pub shown: Vec<Shown>,
     /// The user's own patterns and rules, by kind, name and origin.
     pub own: Vec<(String, String, Origin)>,
-    /// What is accepted but without effect.
-    pub warnings: Vec<Problem>,
 }
 
 /// A value in force.
@@ -66,12 +65,7 @@ impl Settings {
         let mut merged: BTreeMap<String, (Value, Origin)> = BTreeMap::new();
         let mut patterns = Vec::new();
         let mut rules = Vec::new();
-        let mut defaults: BTreeMap<String, Value> = BTreeMap::new();
         for (at, layer) in layers.into_iter().enumerate() {
-            if at == 0 {
-                defaults =
-                    layer.values.iter().map(|(key, (value, _))| (key.clone(), value.clone())).collect();
-            }
             for (key, (value, origin)) in layer.values {
                 if at > 0 && !merged.contains_key(&key) {
                     let hint = nearest(&key, merged.keys().map(String::as_str));
@@ -107,17 +101,8 @@ impl Settings {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let warnings = (merged.iter())
-            .filter(|(key, (value, _))| {
-                NOT_IN_FORCE.contains(&key.as_str()) && defaults.get(*key) != Some(value)
-            })
-            .map(|(key, (_, origin))| Problem {
-                origin: origin.clone(),
-                text: format!("`{key}` is accepted, but has no effect in this version"),
-            })
-            .collect();
         let shown = merged.into_iter().map(|(key, (value, origin))| Shown { key, value, origin }).collect();
-        Ok(Settings { shown, own, warnings, ..settings })
+        Ok(Settings { shown, own, ..settings })
     }
 }
 
@@ -158,21 +143,19 @@ impl Reader<'_> {
             last_wait: LAST_WAIT,
         };
         let mode = self.one_of("mode", &[("enforce", Mode::Enforce), ("observe", Mode::Observe)]);
-        self.duration("look.interval");
-        let directory = PathBuf::from(self.text("state.directory"));
-        if !directory.as_os_str().is_empty() && !directory.is_absolute() {
-            self.fail("state.directory", "must be an absolute path".to_owned());
-        }
-        let state_directory = (!directory.as_os_str().is_empty()).then_some(directory);
+        let look_interval = self.duration("look.interval");
+        let state_directory = self.directory("state.directory");
+        let runtime_directory = self.directory("state.runtime_directory");
         Settings {
             mode,
             policy,
             timing,
+            look_interval,
             state_directory,
+            runtime_directory,
             catalog,
             shown: Vec::new(),
             own: Vec::new(),
-            warnings: Vec::new(),
         }
     }
 
@@ -184,6 +167,9 @@ impl Reader<'_> {
                 "reap.grace",
                 "must be longer than 0s: servers need time to end by themselves".to_owned(),
             );
+        }
+        if settings.look_interval < Duration::from_secs(1) {
+            self.fail("look.interval", "must be at least 1s".to_owned());
         }
         if timing.settle > timing.grace {
             self.fail_one("reap.settle", "must not be longer than", "reap.grace", "must not be shorter than");
@@ -237,6 +223,18 @@ impl Reader<'_> {
             }
             None => String::new(),
         }
+    }
+
+    /// An absolute path, or nothing where the text is empty.
+    fn directory(&mut self, key: &str) -> Option<PathBuf> {
+        let directory = PathBuf::from(self.text(key));
+        if directory.as_os_str().is_empty() {
+            return None;
+        }
+        if !directory.is_absolute() {
+            self.fail(key, "must be an absolute path".to_owned());
+        }
+        Some(directory)
     }
 
     fn count(&mut self, key: &str) -> usize {

@@ -31,7 +31,7 @@ fn the_shipped_defaults_are_good() {
     assert_eq!(settings.policy.without_proof, WithoutProof::Report);
     assert_eq!((settings.mode, settings.policy.trees_per_sweep), (Mode::Enforce, 200));
     assert_eq!(settings.timing.browser_grace, Duration::from_secs(20));
-    assert!(settings.warnings.is_empty() && settings.own.is_empty());
+    assert!(settings.own.is_empty());
 }
 
 #[test]
@@ -76,6 +76,8 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
         ("[limits]\ntrees_per_sweep = -1\n", "must be a whole number"),
         ("[limits]\ntrees_per_sweep = 0\n", "must be at least 1"),
         ("[state]\ndirectory = 'here'\n", "must be an absolute path"),
+        ("[state]\nruntime_directory = 'here'\n", "must be an absolute path"),
+        ("[look]\ninterval = '100ms'\n", "must be at least 1s"),
         ("a = [\n", "DIR/a.toml:1: is no TOML"),
         (
             "\n[[server]]\nname = 'x'\npakage = 'y'\n",
@@ -105,15 +107,6 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
 fn every_mistake_is_said_at_once() {
     let found = error("mode = 'x'\n[orphan]\nmin_age = 'y'\nfoo = 1\n");
     assert_eq!(found.lines().count(), 3, "{found}");
-}
-
-#[test]
-fn what_has_no_effect_yet_says_so() {
-    let (_folder, loaded) = load_files(&[("a.toml", "[look]\ninterval = '1h'\n")], &[]);
-    let settings = loaded.unwrap();
-    assert!(
-        settings.warnings[0].to_string().contains("a.toml:2: `look.interval` is accepted, but has no effect")
-    );
 }
 
 #[test]

@@ -4,8 +4,9 @@
 pub mod linux;
 pub mod replay;
 
-use crate::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
+use crate::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessId, ProcessTable, Stream};
 use crate::reap::Signal;
+use crate::status::Shortcoming;
 use std::future::Future;
 use std::io;
 
@@ -23,6 +24,9 @@ pub enum HostError {
     /// The process has ended.
     #[error("it has ended")]
     Ended,
+    /// The limit on open files is used up.
+    #[error("the limit on open files is used up (`ulimit -n`, or LimitNOFILE= of the service)")]
+    NoRoom,
     /// The system refused.
     #[error("{0}")]
     Refused(#[from] io::Error),
@@ -72,6 +76,12 @@ pub trait Host {
 
     /// How many processes can be held at once.
     fn room_for_pins(&self) -> usize;
+
+    /// What this machine does not let orphand see or do, found out by trying. Signals nobody: signal 0 only asks.
+    fn self_test(&self) -> Vec<Shortcoming>;
+
+    /// Holds this very process and no other one of its number.
+    fn pin_exactly(&self, id: &ProcessId) -> Result<Self::Pin, HostError>;
 
     /// Holds a process, so that its number cannot come to mean another one.
     fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;

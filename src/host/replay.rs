@@ -2,9 +2,10 @@
 
 use super::{Host, HostError, Pin};
 use crate::process::{
-    BootId, Deferred, Descriptor, Fact, FarEnd, Observer, Pid, Process, ProcessTable, Stream,
+    BootId, Deferred, Descriptor, Fact, FarEnd, Observer, Pid, Process, ProcessId, ProcessTable, Stream,
 };
 use crate::reap::Signal;
+use crate::status::Shortcoming;
 use std::io;
 
 /// The machine that a recording was made on. Facts are handed out step by step, as a live one does.
@@ -110,6 +111,14 @@ impl Host for Replay {
 
     fn room_for_pins(&self) -> usize {
         0
+    }
+
+    fn self_test(&self) -> Vec<Shortcoming> {
+        Vec::new()
+    }
+
+    fn pin_exactly(&self, id: &ProcessId) -> Result<NoPin, HostError> {
+        self.pin(id.pid)
     }
 
     fn pin(&self, _: Pid) -> Result<NoPin, HostError> {

@@ -5,7 +5,6 @@ use super::{Totals, View, command_line, command_words, sentence};
 use crate::catalog::{Catalog, Classified, Role, Strength};
 use crate::invocation::Invocation;
 use crate::judge::Judgement;
-use crate::reap::Ending;
 use crate::sweep::{Outcome, Reaped};
 use serde_json::{Value, json};
 
@@ -145,12 +144,7 @@ fn outcome(done: &Reaped) -> Value {
     let freed = json!({ "rss": done.freed.rss, "swap": done.freed.swap });
     match &done.outcome {
         Outcome::Ended(ended) => {
-            let result = match ended.ending {
-                Ending::Gone => "gone",
-                Ending::Killed => "killed",
-                Ending::Survived => "survived",
-                Ending::Failed => "failed",
-            };
+            let result = ended.ending.word();
             let took = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
             let mut value = json!({
                 "result": result, "terminated": ended.terminated, "killed": ended.killed, "took_ms": took, "freed": freed,

@@ -3,10 +3,12 @@
 mod facts;
 mod json;
 mod redact;
+mod status;
 mod text;
 
 pub use json::{command_json, explain_json, no_tree_json, scan_json, sweep_json};
 pub use redact::{command_line, command_words, printable, sentence};
+pub use status::status_text;
 pub use text::{explain_text, scan_text, sweep_text};
 
 use crate::catalog::Catalog;

@@ -51,13 +51,16 @@ pub fn sweep_text(view: View<'_>, reaped: &[Reaped], dry_run: bool) -> String {
         out.push_str("Nothing was signalled.\n");
         return out;
     }
-    let gone = |reaped: &&Reaped| matches!(&reaped.outcome, Outcome::Ended(ended) if matches!(ended.ending, Ending::Gone | Ending::Killed));
     let freed: u64 = reaped.iter().map(|reaped| reaped.freed.rss + reaped.freed.swap).sum();
     let failed = reaped.iter().filter(|reaped| reaped.outcome.is_failure()).count();
     let left =
         shown.len() - reaped.iter().filter(|reaped| !reaped.outcome.is_failure()).count().min(shown.len());
-    let _ =
-        write!(out, "{} taken down, {} given back", trees(reaped.iter().filter(gone).count()), size(freed));
+    let _ = write!(
+        out,
+        "{} taken down, {} given back",
+        trees(reaped.iter().filter(|reaped| reaped.is_gone()).count()),
+        size(freed)
+    );
     if left > 0 {
         let _ = write!(out, "; {left} left alone");
     }

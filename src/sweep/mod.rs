@@ -205,6 +205,11 @@ impl Reaped {
         }
     }
 
+    /// Whether all of it has ended.
+    pub fn is_gone(&self) -> bool {
+        matches!(&self.outcome, Outcome::Ended(ended) if matches!(ended.ending, Ending::Gone | Ending::Killed))
+    }
+
     fn without_signal(judgement: Judgement, outcome: Outcome) -> Reaped {
         Reaped { judgement, outcome, freed: Freed::default(), survivors: Vec::new() }
     }

@@ -62,6 +62,9 @@ async fn act(actor: Actor) {
     if does("subreaper") {
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
+    if does("die-with-parent") {
+        let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    }
     if does("undumpable") {
         let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     }

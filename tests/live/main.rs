@@ -3,7 +3,10 @@
 mod adopters;
 mod browsers;
 mod command_line;
+mod daemon;
+mod duty;
 mod evidence;
+mod faults;
 mod lineage;
 mod peers;
 mod proof;

@@ -6,7 +6,8 @@ use orphand::host::linux::{Linux, PidFd};
 use orphand::host::{Host, HostError};
 use orphand::look::{Breadth, Judging, look};
 use orphand::memory::Memory;
-use orphand::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessTable, Stream};
+use orphand::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessId, ProcessTable, Stream};
+use orphand::status::Shortcoming;
 use orphand::sweep::{Claims, Halt, Outcome, Reaped, Rules, sweep};
 use std::cell::{Cell, RefCell};
 use tokio::sync::watch;
@@ -74,6 +75,12 @@ impl Host for Meddled<'_> {
     }
     fn room_for_pins(&self) -> usize {
         self.linux.room_for_pins()
+    }
+    fn self_test(&self) -> Vec<Shortcoming> {
+        self.linux.self_test()
+    }
+    fn pin_exactly(&self, id: &ProcessId) -> Result<PidFd, HostError> {
+        self.linux.pin_exactly(id)
     }
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
         let pin = self.linux.pin(pid);

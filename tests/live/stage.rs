@@ -179,7 +179,13 @@ impl Stage {
         ];
         let mut options: Vec<String> =
             options.iter().flat_map(|set| ["--set".to_owned(), (*set).to_owned()]).collect();
-        options.extend(["--set".to_owned(), format!("state.directory={}", state.display())]);
+        let run = folder.path().join("run");
+        for set in [
+            format!("state.directory={}", state.display()),
+            format!("state.runtime_directory={}", run.display()),
+        ] {
+            options.extend(["--set".to_owned(), set]);
+        }
         Stage { folder, reports, pids: HashMap::new(), children: Vec::new(), options }
     }
 

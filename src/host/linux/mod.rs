@@ -8,6 +8,7 @@ mod files;
 mod holders;
 mod moved;
 mod pin;
+mod self_test;
 mod sockets;
 mod stat;
 mod tcp;
@@ -15,11 +16,12 @@ mod udp;
 
 pub use pin::PidFd;
 
-use super::{Host, HostError};
+use super::{Host, HostError, Pin};
 use crate::process::{
     BootId, Deferred, Descriptor, Fact, Moment, Observer, Pid, Process, ProcessId, ProcessTable, State,
     Stream,
 };
+use crate::status::Shortcoming;
 use files::{Place, Read};
 use rustix::fs::{CWD, Dir, Mode, OFlags, openat};
 use rustix::time::{ClockId, clock_gettime};
@@ -247,6 +249,18 @@ impl Host for Linux {
         usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVED_FILES + open)
     }
 
+    fn self_test(&self) -> Vec<Shortcoming> {
+        self_test::run(self)
+    }
+
+    fn pin_exactly(&self, id: &ProcessId) -> Result<PidFd, HostError> {
+        let pin = PidFd::open(id.pid)?;
+        // Held now: whoever has the number now keeps it until he has ended.
+        let now = self.stat(id.pid, &mut [0_u8; 2048])?;
+        let same = now.is_some_and(|now| now.id.same(id) && now.state != State::Zombie);
+        if same && !pin.has_ended() { Ok(pin) } else { Err(HostError::Ended) }
+    }
+
     fn pin(&self, pid: Pid) -> Result<PidFd, HostError> {
         PidFd::open(pid)
     }
@@ -261,6 +275,11 @@ fn time_of(clock: ClockId) -> Duration {
 fn may_signal_everyone() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL))
+}
+
+/// Files and sockets that are made from now on are for their owner alone.
+pub fn keep_files_private() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
 /// Fewer open files than this are not enough to look and to wait.

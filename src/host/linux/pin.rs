@@ -24,6 +24,20 @@ impl PidFd {
         }
     }
 
+    /// Whether a signal would be let through. Sends none: 0 only asks for permission.
+    #[allow(unsafe_code, reason = "rustix knows no signal 0")]
+    pub(super) fn may_be_signalled(&self) -> bool {
+        use std::os::fd::AsRawFd;
+        const ASK: libc::c_int = 0;
+        let no_info = std::ptr::null::<libc::siginfo_t>();
+        // SAFETY: the descriptor is open as long as `self`, signal 0 changes nothing, and a null pointer stands for no
+        // siginfo.
+        let answer = unsafe {
+            libc::syscall(libc::SYS_pidfd_send_signal, self.0.as_raw_fd(), ASK, no_info, 0 as libc::c_uint)
+        };
+        answer == 0
+    }
+
     /// The pidfs inode, which the kernel never reuses within a boot (6.9 and later; older ones share one inode).
     fn unique_number(&self) -> Option<u64> {
         const PIDFS_MAGIC: u64 = 0x5049_4446;

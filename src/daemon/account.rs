@@ -1,0 +1,144 @@
+//! What the daemon has seen and done, for `status` and for the service manager's own line.
+
+use super::schedule::Because;
+use crate::judge::Verdict;
+use crate::look::Look;
+use crate::process::{Details, Fact};
+use crate::report::sentence;
+use crate::status::{LastLook, LastReap, Totals, Trees};
+use crate::sweep::{Outcome, Reaped};
+use crate::words::{size, stamp, trees};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// So many trees are told of one by one.
+const MOST: usize = 20;
+
+/// Counts since the daemon began.
+pub(super) struct Account {
+    pub(super) since: Timestamp,
+    pub(super) looks: u64,
+    pub(super) last_look: Option<LastLook>,
+    pub(super) look_failed: Option<String>,
+    pub(super) trees: Trees,
+    pub(super) reaped: Totals,
+    pub(super) last_reaps: VecDeque<LastReap>,
+}
+
+impl Account {
+    pub(super) fn new() -> Account {
+        Account {
+            since: Timestamp::now(),
+            looks: 0,
+            last_look: None,
+            look_failed: None,
+            trees: Trees::default(),
+            reaped: Totals::default(),
+            last_reaps: VecDeque::new(),
+        }
+    }
+
+    /// Takes note of a look.
+    pub(super) fn note_look(&mut self, look: &Look, because: Because, took: Duration) {
+        self.looks += 1;
+        self.look_failed = None;
+        let unread = Details::default();
+        let read =
+            look.table.iter().filter(|process| process.command != Fact::Unread || *process.details != unread);
+        self.last_look = Some(LastLook {
+            at: stamp(Timestamp::now()),
+            because: because.word().to_owned(),
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            processes: look.table.len(),
+            read: read.count(),
+        });
+        let judgements = &look.plan.judgements;
+        let count =
+            |verdict: Verdict| judgements.iter().filter(|judgement| judgement.verdict == verdict).count();
+        self.trees = Trees {
+            total: judgements.len(),
+            orphaned: judgements.iter().filter(|judgement| judgement.tree.adopter.is_some()).count(),
+            reap: count(Verdict::Reap),
+            wait: count(Verdict::Wait),
+            spare: count(Verdict::Spare),
+            report: count(Verdict::Report),
+            falling: 0,
+        };
+    }
+
+    pub(super) fn note_reaped(&mut self, reaped: &Reaped) {
+        let Outcome::Ended(ended) = &reaped.outcome else {
+            self.reaped.failed += usize::from(reaped.outcome.is_failure());
+            return;
+        };
+        let freed = reaped.freed.rss + reaped.freed.swap;
+        let failed = reaped.outcome.is_failure();
+        self.reaped.trees += usize::from(!failed);
+        self.reaped.failed += usize::from(failed);
+        self.reaped.freed += freed;
+        let judgement = &reaped.judgement;
+        self.last_reaps.push_front(LastReap {
+            at: stamp(Timestamp::now()),
+            server: sentence(&judgement.tree.name),
+            client: judgement.client.as_ref().map(|client| sentence(&client.name)),
+            code: judgement.code().word().to_owned(),
+            result: ended.ending.word().to_owned(),
+            root: judgement.tree.root.get(),
+            freed,
+        });
+        self.last_reaps.truncate(MOST);
+    }
+
+    /// One line in words: `12 MCP trees, 2 orphaned, 1.4 GB given back since Monday`.
+    pub(super) fn sentence(&self, falling: usize, now: Timestamp) -> String {
+        if let Some(error) = &self.look_failed {
+            return format!("cannot look: {error}");
+        }
+        let mut text = trees(self.trees.total).replace("tree", "MCP tree");
+        if self.trees.orphaned > 0 {
+            text += &format!(", {} orphaned", self.trees.orphaned);
+        }
+        if falling > 0 {
+            text += &format!(", {falling} being taken down");
+        }
+        if self.reaped.trees > 0 {
+            text += &format!(", {} given back since {}", size(self.reaped.freed), since(self.since, now));
+        }
+        text
+    }
+}
+
+/// `09:12`, `Monday`, `2026-11-24`: as near as is needed.
+fn since(then: Timestamp, now: Timestamp) -> String {
+    let zone = TimeZone::system();
+    let (then, now) = (then.to_zoned_datetime(zone.clone()), now.to_zoned_datetime(zone));
+    let days = then.date().duration_until(now.date()).as_hours() / 24;
+    let form = match days {
+        0 => "%H:%M",
+        1..=6 => "%A",
+        _ => "%Y-%m-%d",
+    };
+    then.strftime(form).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_service_managers_line_says_what_matters() {
+        let mut account = Account::new();
+        // Noon, so that no time zone moves it to another day.
+        let at = |day: &str| format!("{day}T12:00:00Z").parse::<Timestamp>().expect("a time");
+        account.since = at("2026-11-30");
+        assert_eq!(account.sentence(0, at("2026-11-30")), "0 MCP trees");
+        account.trees = Trees { total: 12, orphaned: 2, ..Trees::default() };
+        account.reaped = Totals { trees: 3, failed: 0, freed: 1_400_000_000 };
+        let said = |day: &str| account.sentence(0, at(day));
+        assert_eq!(said("2026-12-03"), "12 MCP trees, 2 orphaned, 1.4 GB given back since Monday");
+        assert!(said("2026-11-30").contains("since ") && said("2026-11-30").contains(':'));
+        assert!(said("2026-12-20").ends_with("since 2026-11-30"));
+    }
+}

@@ -1,0 +1,99 @@
+//! `orphand status` for people.
+
+use super::{printable, sentence};
+use crate::status::{LastReap, Status};
+use crate::words::{duration, size, trees};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Everything that the daemon says of itself.
+pub fn status_text(status: &Status) -> String {
+    let mut out = String::new();
+    let mut line = |name: &str, text: &str| {
+        let name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        let _ = writeln!(out, "{name:<15}{}", printable(text));
+    };
+    let uptime = duration(Duration::from_secs(status.uptime_s));
+    line(
+        "running",
+        &format!("process {}, version {}, for {uptime} (since {})", status.pid, status.version, status.since),
+    );
+    let whose = match &status.user {
+        Some(user) => format!("the processes of {user}"),
+        None => "the whole machine".to_owned(),
+    };
+    let acts = match status.mode.as_str() {
+        "observe" => "observes, signals nothing",
+        _ => "takes down what is proven to be an orphan",
+    };
+    line("looks after", &format!("{whose}; {acts} (mode = \"{}\")", status.mode));
+    match &status.last_look {
+        Some(look) => line(
+            "last look",
+            &format!(
+                "{} ({}), took {} ms: {} processes, {} of them read closely; the next in {} at the latest",
+                look.at,
+                look.because,
+                look.took_ms,
+                look.processes,
+                look.read,
+                duration(Duration::from_secs(status.next_look_s))
+            ),
+        ),
+        None => line("last look", "none yet"),
+    }
+    if let Some(error) = &status.look_failed {
+        line("", &format!("the one after that failed: {error}"));
+    }
+    let found = &status.trees;
+    line(
+        "trees",
+        &format!(
+            "{}, {} orphaned: {} to reap, {} to wait, {} spared, {} to report; {} being taken down",
+            found.total, found.orphaned, found.reap, found.wait, found.spare, found.report, found.falling
+        ),
+    );
+    let mut watched = format!("{} parents of live trees", status.watched.parents);
+    if status.watched.missed > 0 {
+        let _ = write!(
+            watched,
+            "; {} more only at each look, for want of open files (`ulimit -n`)",
+            status.watched.missed
+        );
+    }
+    line("waits for", &watched);
+    let mut taken = format!("{}, {} given back", trees(status.reaped.trees), size(status.reaped.freed));
+    if status.reaped.failed > 0 {
+        let _ = write!(taken, "; {} could not be taken down", trees(status.reaped.failed));
+    }
+    line("taken down", &taken);
+    for reap in &status.last_reaps {
+        line("", &reap_line(reap));
+    }
+    let mut memory = status.memory.file.clone();
+    if let Some(problem) = &status.memory.problem {
+        let _ = write!(memory, "; not written: {problem}");
+    }
+    line("memory", &memory);
+    line("configuration", &format!("read at {}", status.configuration.loaded_at));
+    for problem in &status.configuration.problems {
+        line("", &format!("not in force, as it is wrong: {problem}"));
+    }
+    for shortcoming in &status.shortcomings {
+        line("cannot", &format!("{}. Remedy: {}", shortcoming.what, shortcoming.remedy));
+    }
+    out
+}
+
+fn reap_line(reap: &LastReap) -> String {
+    let client = reap.client.as_ref().map_or(String::new(), |client| format!(" of {}", sentence(client)));
+    format!(
+        "{}  {}{client} ({}): {}, {}, {}",
+        reap.at,
+        sentence(&reap.server),
+        reap.root,
+        reap.code,
+        reap.result,
+        size(reap.freed)
+    )
+}

@@ -1,0 +1,91 @@
+//! A folder of orphand's own: private, checked, with files that are locked while in use.
+
+use crate::process::Observer;
+use rustix::fs::OFlags;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A folder that only its owner can write to.
+#[derive(Clone, Debug)]
+pub(super) struct Folder {
+    path: PathBuf,
+    uid: u32,
+}
+
+/// A locked file. The lock ends with this value, or with the process.
+#[derive(Debug)]
+pub struct Lock(#[allow(dead_code, reason = "holding it is all that it is for")] File);
+
+/// Why the lock was not had.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another orphand has it.
+    #[error("another orphand is at work (it holds {0}); let it finish")]
+    Busy(PathBuf),
+    /// The folder or the file cannot be made.
+    #[error("cannot remember anything: {}{error}", place_of(.place))]
+    Unusable {
+        /// Which file.
+        place: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+fn place_of(place: &Path) -> String {
+    if place.is_absolute() { format!("{}: ", place.display()) } else { String::new() }
+}
+
+impl Folder {
+    /// An empty path stands for no folder at all.
+    pub(super) fn at(path: PathBuf, observer: &Observer) -> Folder {
+        Folder { path, uid: observer.uid }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Makes the folder where there is none, and locks a file of it.
+    pub(super) fn lock(&self, name: &str) -> Result<Lock, LockError> {
+        let place = self.path.join(name);
+        let unusable = |error: io::Error| LockError::Unusable { place: place.clone(), error };
+        if self.path.as_os_str().is_empty() {
+            return Err(unusable(io::Error::other("neither XDG_STATE_HOME nor HOME is set")));
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(unusable)?;
+        self.check_owner().map_err(unusable)?;
+        let file = no_link().create(true).truncate(false).write(true).open(&place).map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Lock(file)),
+            Err(TryLockError::WouldBlock) => Err(LockError::Busy(place)),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+
+    /// Whoever else could write here could tell us what we have seen.
+    pub(super) fn check_owner(&self) -> io::Result<()> {
+        let meta = fs::symlink_metadata(&self.path)?;
+        // Root may use the folder of the service's own user.
+        let own = meta.uid() == self.uid || self.uid == 0;
+        if !meta.is_dir() || !own || meta.mode() & 0o022 != 0 {
+            let text = "the folder must be your own and writable by nobody else";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        Ok(())
+    }
+}
+
+/// A variable that names a folder.
+pub(super) fn folder_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Opens private files, and never through a link.
+pub(super) fn no_link() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600).custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32);
+    options
+}

@@ -1,0 +1,304 @@
+//! What a daemon has to survive.
+
+use crate::duty::{begin, on_duty, through};
+use crate::stage::{actor, client, on_stage, result};
+use rustix::process::Signal;
+use std::process::Command;
+
+/// An orphan that ignores SIGTERM; it says when it gets one.
+fn stubborn(name: &str) -> crate::stage::Actor {
+    client(&format!("{name}-dead")).child(actor(name, "foo-mcp").does(&["ignore-term", "tell-term"]))
+}
+
+#[test]
+fn killed_in_the_middle_the_next_one_judges_anew() {
+    on_stage("faults::killed_in_the_middle_the_next_one_judges_anew", |stage| {
+        stage.enter(stubborn("orphan"));
+        stage.options.extend(["--set".to_owned(), "reap.grace=1h".to_owned()]);
+        stage.options.extend(["--set".to_owned(), "reap.browser_grace=1h".to_owned()]);
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("orphan-dead");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        duty.signal(Signal::KILL);
+        duty.ended();
+        stage.assert_alive(&["orphan"]);
+        // Its socket and its lock file are still there, and in nobody's way. Somebody needs the orphan now.
+        assert_eq!(stage.orphand(&["status"]).status.code(), Some(1), "a socket without a daemon");
+        stage.options.extend(["--set".to_owned(), "protect=[{name='mine', program='foo-mcp'}]".to_owned()]);
+        let mut duty = on_duty(stage, &[]);
+        let status = duty.status(stage);
+        assert_eq!(
+            (&status["trees"]["spare"], &status["trees"]["falling"]),
+            (&1.into(), &0.into()),
+            "{status:#}"
+        );
+        assert!(duty.stop().success());
+        stage.assert_alive(&["orphan"]);
+        stage.options.truncate(stage.options.len() - 2);
+        for set in ["reap.grace=300ms", "reap.browser_grace=300ms"] {
+            stage.options.extend(["--set".to_owned(), set.to_owned()]);
+        }
+        let duty = on_duty(stage, &[]);
+        let status = duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+        assert_eq!(status["last_reaps"][0]["result"], "killed");
+        stage.assert_gone(&["orphan"]);
+    });
+}
+
+#[test]
+fn stopped_in_the_middle_it_finishes_what_has_begun() {
+    on_stage("faults::stopped_in_the_middle_it_finishes_what_has_begun", |stage| {
+        stage.enter(stubborn("orphan"));
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("orphan-dead");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        assert!(duty.stop().success());
+        stage.assert_gone(&["orphan"]);
+        assert_eq!(duty.says("result=\"killed\""), 1, "{}", duty.log());
+    });
+}
+
+#[test]
+fn stopped_twice_it_leaves_at_once() {
+    on_stage("faults::stopped_twice_it_leaves_at_once", |stage| {
+        stage.enter(stubborn("orphan"));
+        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
+            stage.options.extend(["--set".to_owned(), set.to_owned()]);
+        }
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("orphan-dead");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        duty.signal(Signal::TERM);
+        duty.hear("STOPPING=1");
+        duty.signal(Signal::INT);
+        assert!(duty.ended().success());
+        stage.assert_alive(&["orphan"]);
+    });
+}
+
+#[test]
+fn looks_go_on_beside_an_escalation_and_nobody_is_signalled_twice() {
+    on_stage("faults::looks_go_on_beside_an_escalation_and_nobody_is_signalled_twice", |stage| {
+        stage.enter(stubborn("first"));
+        stage.enter(stubborn("second"));
+        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
+            stage.options.extend(["--set".to_owned(), set.to_owned()]);
+        }
+        let duty = on_duty(stage, &[]);
+        stage.crash("first-dead");
+        assert_eq!(stage.hear(), "first got SIGTERM");
+        let before = duty.status(stage)["looks"].as_u64().expect("a count");
+        for _ in 0..10 {
+            stage.sweep();
+        }
+        let status = duty.status(stage);
+        assert!(status["looks"].as_u64().expect("a count") >= before + 10, "{status:#}");
+        assert_eq!(status["trees"]["falling"], 1, "{status:#}");
+        stage.crash("second-dead");
+        assert_eq!(stage.hear(), "second got SIGTERM", "and not the first once more");
+        let status = duty.wait(stage, "both are on their way", |status| status["trees"]["falling"] == 2);
+        assert_eq!(status["reaped"]["trees"], 0, "{status:#}");
+    });
+}
+
+#[test]
+fn a_bad_configuration_keeps_the_one_before() {
+    on_stage("faults::a_bad_configuration_keeps_the_one_before", |stage| {
+        let file = stage.folder.path().join("own.toml");
+        let write = |text: &str| std::fs::write(&file, text).expect("written");
+        write("mode = 'observe'\n");
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        stage.options.extend(["--config".to_owned(), file.display().to_string()]);
+        let mut duty = on_duty(stage, &[]);
+        let mut reload = |text: &str, expected: &str| {
+            write(text);
+            duty.signal(Signal::HUP);
+            duty.hear("RELOADING=1");
+            duty.hear("READY=1");
+            let status = duty.status(stage);
+            assert_eq!(status["mode"], "observe", "{status:#}");
+            let problems = status["configuration"]["problems"].to_string();
+            assert!(problems.contains(expected), "{problems}");
+        };
+        reload("mode = 'enforce'\nmod = 'x'\n", "own.toml:2: unknown key `mod`");
+        reload("mode = 'enforce'\n[[server]]\nname = 'x'\ncmdline = '.*'\n", "own.toml:2");
+        reload(&"# a large file\n".repeat(400_000), "is larger than");
+        assert!(duty.says("own.toml:2: unknown key") > 0, "{}", duty.log());
+        std::fs::remove_file(&file).expect("removed");
+        duty.signal(Signal::HUP);
+        duty.hear("READY=1");
+        assert!(duty.status(stage)["configuration"]["problems"].to_string().contains("cannot be read"));
+        let text = String::from_utf8(stage.orphand(&["config", "check"]).stderr).expect("text");
+        assert!(text.contains("own.toml"), "the same words as of the check: {text}");
+        // A good one is in force from the next look on. (`status` reads the configuration itself, so it must be there.)
+        std::fs::write(&file, "mode = 'enforce'\n").expect("written");
+        duty.signal(Signal::HUP);
+        duty.hear("READY=1");
+        let status = duty.status(stage);
+        assert_eq!(
+            (&status["mode"], &status["configuration"]["problems"]),
+            (&"enforce".into(), &serde_json::json!([]))
+        );
+        stage.crash("dead");
+        duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+    });
+}
+
+#[test]
+fn a_memory_that_makes_no_sense_is_set_aside() {
+    on_stage("faults::a_memory_that_makes_no_sense_is_set_aside", |stage| {
+        stage.enter(client("live").child(actor("server", "foo-mcp")));
+        let mut duty = on_duty(stage, &[]);
+        assert!(duty.stop().success());
+        let file = stage.folder.path().join("state/memory.json");
+        let good = std::fs::read_to_string(&file).expect("written at the end");
+        assert!(good.contains("foo-mcp"), "{good}");
+        let other_boot = {
+            let (_, rest) = good.split_once("\"boot\":").expect("a boot");
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            good.replace(&digits, "7")
+        };
+        let other_version = good.replacen("\"schema\":1", "\"schema\":99", 1);
+        let rows = [
+            (good[..good.len() / 2].to_owned(), "is damaged"),
+            (other_version, "is of another version, schema 99"),
+            (other_boot, ""),
+            (good.clone(), ""),
+        ];
+        for (text, expected) in rows {
+            std::fs::write(&file, &text).expect("written");
+            let before = duty.log().len();
+            duty = on_duty(stage, &[]);
+            assert!(duty.stop().success());
+            let said = duty.log()[before..].to_owned();
+            assert!(
+                said.contains(expected) && (!expected.is_empty() || !said.contains("memory.json")),
+                "{said}"
+            );
+            let after = std::fs::read_to_string(&file).expect("written again");
+            assert!(after.contains("foo-mcp"), "{after}");
+        }
+        assert!(file.with_extension("json.broken").exists() && file.with_extension("json.broken1").exists());
+    });
+}
+
+/// Mounts a small file system where the memory goes; says whether that is possible here.
+fn small_disk(stage: &crate::stage::Stage, options: &str) -> bool {
+    let state = stage.folder.path().join("state");
+    std::fs::create_dir_all(&state).expect("made");
+    let status =
+        Command::new("mount").args(["-t", "tmpfs", "-o", options, "orphand-test"]).arg(&state).status();
+    let mounted = status.is_ok_and(|status| status.success());
+    if !mounted {
+        println!("skipped: no file system can be mounted here");
+    }
+    mounted
+}
+
+#[test]
+fn a_full_disk_is_said_once_and_in_nobodys_way() {
+    on_stage("faults::a_full_disk_is_said_once_and_in_nobodys_way", |stage| {
+        // Room for the lock and nothing else.
+        if !small_disk(stage, "size=64k,nr_inodes=2,mode=700") {
+            return;
+        }
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        let mut duty = on_duty(stage, &[]);
+        let status =
+            duty.wait(stage, "it has tried to write", |status| !status["memory"]["problem"].is_null());
+        assert!(status["memory"]["problem"].to_string().contains("No space left"), "{status:#}");
+        stage.crash("dead");
+        duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+        assert!(duty.stop().success());
+        assert_eq!(duty.says("cannot write"), 1, "{}", duty.log());
+    });
+}
+
+#[test]
+fn a_disk_that_can_only_be_read_is_said_once_and_in_nobodys_way() {
+    on_stage("faults::a_disk_that_can_only_be_read_is_said_once_and_in_nobodys_way", |stage| {
+        if !small_disk(stage, "ro,mode=700") {
+            return;
+        }
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("dead");
+        let status = duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+        assert!(status["memory"]["problem"].to_string().contains("Read-only"), "{status:#}");
+        assert!(duty.stop().success());
+        assert_eq!(duty.says("Read-only"), 1, "{}", duty.log());
+    });
+}
+
+#[test]
+fn without_room_for_handles_it_falls_back_to_ticks_and_says_so_once() {
+    on_stage("faults::without_room_for_handles_it_falls_back_to_ticks_and_says_so_once", |stage| {
+        for number in 0..20 {
+            let server = actor(&format!("server{number}"), "foo-mcp");
+            stage.enter(client(&format!("client{number}")).child(server));
+        }
+        let mut duty = begin(stage, &[], |command| {
+            command.args(["--set", "look.interval=1s"]);
+            through(command, "prlimit", &["--nofile=70:70"]);
+        });
+        duty.hear("READY=1");
+        let status = duty.wait(stage, "a few looks are over", |status| status["looks"].as_u64() >= Some(3));
+        let (parents, missed) = (status["watched"]["parents"].as_u64(), status["watched"]["missed"].as_u64());
+        assert!(parents >= Some(1) && missed >= Some(1), "{status:#}");
+        assert_eq!(parents.unwrap() + missed.unwrap(), 20, "{status:#}");
+        assert_eq!(duty.says("open files"), 1, "{}", duty.log());
+        // Whoever could not be waited for is noticed all the same.
+        for number in 0..20 {
+            stage.crash(&format!("client{number}"));
+        }
+        duty.wait(stage, "all are gone", |status| status["reaped"]["trees"] == 20);
+        let text = String::from_utf8(stage.orphand(&["status"]).stdout).expect("text");
+        assert!(text.contains("waits for:"), "{text}");
+    });
+}
+
+#[test]
+fn a_storm_of_short_processes_is_survived() {
+    on_stage("faults::a_storm_of_short_processes_is_survived", |stage| {
+        stage
+            .enter(client("live").child(actor("server", "foo-mcp").child(actor("worker", "node worker.js"))));
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        let mut duty = begin(stage, &[], |command| {
+            command.env("WATCHDOG_USEC", "1000000");
+        });
+        duty.hear("READY=1");
+        let script = "for i in {1..10000}; do (exit 0) & (( i % 50 )) || wait; done; wait";
+        let mut storm = Command::new("bash").args(["-c", script]).spawn().expect("bash");
+        stage.crash("dead");
+        while storm.try_wait().expect("asked").is_none() {
+            stage.sweep();
+        }
+        let status = duty.wait(stage, "the orphan is gone", |status| status["reaped"]["trees"] == 1);
+        assert_eq!(
+            (&status["look_failed"], &status["reaped"]["failed"]),
+            (&serde_json::Value::Null, &0.into())
+        );
+        assert!(status["looks"].as_u64() >= Some(4), "{status:#}");
+        stage.assert_alive(&["live", "server", "worker"]);
+        duty.forget_notices();
+        duty.hear("WATCHDOG=1");
+        assert!(duty.stop().success());
+    });
+}
+
+#[test]
+fn a_sweep_by_hand_is_waited_for() {
+    on_stage("faults::a_sweep_by_hand_is_waited_for", |stage| {
+        stage.enter(stubborn("orphan"));
+        stage.crash("orphan-dead");
+        let by_hand =
+            stage.command(&["sweep", "--json"]).stdout(std::process::Stdio::piped()).spawn().expect("runs");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        let duty = on_duty(stage, &[]);
+        let output = by_hand.wait_with_output().expect("it ends");
+        let sweep = crate::stage::parse(&output);
+        assert_eq!(result(stage.tree(&sweep, "orphan")), "killed");
+        assert_eq!(duty.says("waiting for it"), 1, "{}", duty.log());
+        assert_eq!(duty.status(stage)["reaped"]["trees"], 0, "nothing was left for the daemon");
+    });
+}
