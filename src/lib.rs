@@ -28,6 +28,7 @@
 //! | [`control`] | the socket by which a daemon is asked | nothing |
 //! | [`daemon`] | the loop: time, exits and requests become looks and sweeps | look, sweep, state, report |
 //! | [`cli`] | the command line's types | nothing |
+//! | [`logging`] | what is said on stderr, and in which form | cli |
 //! | [`commands`] | one file a verb | everything |
 //!
 //! Everything from the table to the plan is pure. Arrows point upwards in this list only; `tests/house.rs` checks it.
@@ -41,6 +42,7 @@ pub mod daemon;
 pub mod host;
 pub mod invocation;
 pub mod judge;
+pub mod logging;
 pub mod look;
 pub mod memory;
 pub mod process;

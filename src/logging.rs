@@ -1,6 +1,7 @@
 //! What is said on stderr, and in which form: plain for people, with priorities for journald, JSON for programs.
 
-use orphand::cli::Log;
+use crate::cli::Log;
+use crate::words::stamp;
 use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +12,7 @@ use tracing_subscriber::fmt::{FmtContext, format};
 use tracing_subscriber::registry::LookupSpan;
 
 /// Sets it up. A daemon says when, unless somebody else does.
-pub(crate) fn start(words: &[Log], is_daemon: bool) {
+pub fn start(words: &[Log], is_daemon: bool) {
     let level = words.iter().rev().find_map(|word| match word {
         Log::Error => Some(Level::ERROR),
         Log::Warn => Some(Level::WARN),
@@ -47,7 +48,7 @@ struct Now;
 
 impl FormatTime for Now {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        writer.write_str(&orphand::words::stamp(jiff::Timestamp::now()))
+        writer.write_str(&stamp(jiff::Timestamp::now()))
     }
 }
 

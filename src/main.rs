@@ -1,10 +1,8 @@
 //! Parse, dispatch, exit code.
 
-mod logging;
-
 use clap::Parser;
 use orphand::cli::{Cli, Color, Command};
-use orphand::commands;
+use orphand::{commands, logging};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the one that knows nothing to the one that knows everything, as `src/lib.rs` lists them.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "process",
     "words",
     "memory",
@@ -25,6 +25,7 @@ const ORDER: [&str; 20] = [
     "control",
     "daemon",
     "cli",
+    "logging",
     "commands",
 ];
 const PURE: [&str; 9] =
