@@ -33,11 +33,6 @@ impl Because {
 
 /// Deaths come in bursts: a terminal that closes takes all its clients with it.
 const BURST: Duration = Duration::from_millis(5);
-/// Between two looks there is at least so many times what one takes, whatever happens: looking costs 5 % of a processor at
-/// the most.
-const REST: u32 = 20;
-/// And at least this.
-const LEAST_REST: Duration = Duration::from_millis(20);
 /// A verdict that waits is looked at a little later, so that its time is over for sure.
 const MARGIN: Duration = Duration::from_millis(20);
 
@@ -45,6 +40,7 @@ const MARGIN: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Schedule {
     interval: Duration,
+    share: u32,
     due: Duration,
     because: Because,
     not_before: Duration,
@@ -52,10 +48,11 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The first look is due at once.
-    pub fn new(interval: Duration) -> Schedule {
+    /// The first look is due at once. `share`: percent of the time that looking may take, whatever happens.
+    pub fn new(interval: Duration, share: u32) -> Schedule {
         Schedule {
             interval,
+            share: share.clamp(1, 100),
             due: Duration::ZERO,
             because: Because::Tick,
             not_before: Duration::ZERO,
@@ -93,7 +90,7 @@ impl Schedule {
     /// It is over and took so long. `wait`: how long until a verdict can be made that could not be made yet.
     pub fn end(&mut self, now: Duration, took: Duration, wait: Option<Duration>) {
         self.looking = false;
-        self.not_before = now + (took * REST).max(LEAST_REST);
+        self.not_before = now + took * (100 - self.share) / self.share;
         let asked = self.due != Duration::MAX;
         if asked {
             self.due = self.due.max(self.not_before);
@@ -105,9 +102,9 @@ impl Schedule {
         }
     }
 
-    /// Another interval is in force.
-    pub fn set_interval(&mut self, now: Duration, interval: Duration) {
-        self.interval = interval;
+    /// Other settings are in force.
+    pub fn set(&mut self, now: Duration, interval: Duration, share: u32) {
+        (self.interval, self.share) = (interval, share.clamp(1, 100));
         if !self.looking && self.because == Because::Tick {
             self.due = self.due.min(now + interval);
         }
@@ -123,7 +120,7 @@ mod tests {
     }
 
     fn after_a_look(now: Duration, took: Duration) -> Schedule {
-        let mut schedule = Schedule::new(Duration::from_secs(60));
+        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
         schedule.begin();
         schedule.end(now, took, None);
         schedule
@@ -131,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_first_look_is_due_at_once_and_the_next_after_the_interval() {
-        let mut schedule = Schedule::new(Duration::from_secs(60));
+        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
         assert_eq!(schedule.due(), Some(Duration::ZERO));
         assert_eq!(schedule.begin(), Because::Tick);
         assert_eq!(schedule.due(), None, "one at a time");
@@ -157,13 +154,13 @@ mod tests {
         schedule.begin();
         schedule.ask(ms(60_200), Because::Exit);
         schedule.end(ms(60_250), ms(50), Some(Duration::from_secs(20)));
-        assert_eq!(schedule.due(), Some(ms(61_250)), "after a rest of twenty looks");
+        assert_eq!(schedule.due(), Some(ms(61_200)), "after a rest of nineteen looks");
         assert_eq!(schedule.begin(), Because::Exit);
     }
 
     #[test]
     fn looking_takes_a_bounded_share_of_the_time_whatever_happens() {
-        let mut schedule = Schedule::new(Duration::from_secs(60));
+        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
         let (mut now, mut looked) = (Duration::ZERO, Duration::ZERO);
         while now < Duration::from_secs(60) {
             schedule.ask(now, Because::Exit);
@@ -180,7 +177,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_looked_at_again_when_his_time_is_over() {
-        let mut schedule = Schedule::new(Duration::from_secs(3600));
+        let mut schedule = Schedule::new(Duration::from_secs(3600), 5);
         schedule.begin();
         schedule.end(ms(0), ms(1), Some(Duration::from_secs(20)));
         assert_eq!(schedule.due(), Some(ms(20_020)));
@@ -193,9 +190,9 @@ mod tests {
     fn asking_never_puts_a_look_off() {
         let mut schedule = after_a_look(ms(0), ms(1000));
         schedule.ask(ms(100), Because::Asked);
-        assert_eq!(schedule.due(), Some(ms(20_000)), "rests first");
+        assert_eq!(schedule.due(), Some(ms(19_000)), "rests first");
         schedule.ask(ms(200), Because::Exit);
-        assert_eq!((schedule.due(), schedule.begin()), (Some(ms(20_000)), Because::Asked));
+        assert_eq!((schedule.due(), schedule.begin()), (Some(ms(19_000)), Because::Asked));
     }
 
     #[test]
@@ -215,12 +212,12 @@ mod tests {
 
     #[test]
     fn a_shorter_interval_is_in_force_at_once() {
-        let mut schedule = Schedule::new(Duration::from_secs(3600));
+        let mut schedule = Schedule::new(Duration::from_secs(3600), 5);
         schedule.begin();
         schedule.end(ms(0), ms(1), None);
-        schedule.set_interval(ms(1000), Duration::from_secs(60));
+        schedule.set(ms(1000), Duration::from_secs(60), 5);
         assert_eq!(schedule.due(), Some(ms(61_000)));
-        schedule.set_interval(ms(2000), Duration::from_secs(3600));
+        schedule.set(ms(2000), Duration::from_secs(3600), 5);
         assert_eq!(schedule.due(), Some(ms(61_000)), "a longer one from the next look on");
     }
 }

@@ -55,6 +55,9 @@ pub trait Host {
     /// Reads the details of these, and their command lines once more: they may have run another program since.
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]);
 
+    /// Reads only how much these have moved by now.
+    fn read_moved(&self, table: &mut ProcessTable, pids: &[Pid]);
+
     /// Reads the proportional memory of these. The kernel walks all their pages for it, so it is asked last.
     fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]);
 

@@ -73,6 +73,10 @@ impl Host for Replay {
         });
     }
 
+    fn read_moved(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.copy(table, pids, |from, to| to.details.moved.clone_from(&from.details.moved));
+    }
+
     fn read_shares(&self, _: &mut ProcessTable, _: &[Pid]) {}
 
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {

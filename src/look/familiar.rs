@@ -1,5 +1,8 @@
-//! Processes that earlier looks found to be nobody, so that a daemon need not read their command lines each time.
+//! What earlier looks know already, so that a daemon need not read it each time: who is nobody, and what the servers of live
+//! clients are connected with.
 
+use super::Look;
+use crate::judge::Code;
 use crate::memory::Memory;
 use crate::process::{Fact, Pid, Process, ProcessTable};
 use crate::tree::{Adopters, Roles};
@@ -9,25 +12,79 @@ use std::time::Duration;
 /// A process younger than this may still become another program or take another name, in ways that its mark does not show.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Whom no pattern names, by number: when it started and the mark of its program. Nothing else is kept of them.
-///
+/// What is known of servers whose client lives is read anew after this time at the latest.
+const GOOD_FOR: Duration = Duration::from_secs(600);
+
+/// Start and mark of the program: the same process, and still running the same.
+type Known = (u64, u64);
+
+fn known(process: &Process) -> Known {
+    (process.id.start_ticks, process.program)
+}
+
 /// Good for finding candidates only. Before anything is signalled everything is read anew, without this.
 #[derive(Debug, Default)]
-pub struct Familiar(HashMap<Pid, (u64, u64)>);
+pub struct Familiar {
+    /// Whom no pattern names. Nothing else is kept of them.
+    nobodies: HashMap<Pid, Known>,
+    /// Members of trees that are well, and what was read of them when.
+    owned: HashMap<Pid, (Duration, Process)>,
+}
 
 impl Familiar {
     /// Whether its command line need not be read: an earlier look knew it as nobody, and it still runs the same program.
     pub(super) fn knows(&self, process: &Process, memory: &Memory) -> bool {
-        let known = self.0.get(&process.pid());
-        known == Some(&(process.id.start_ticks, process.program)) && !memory.knows_kin(process.pid())
+        self.nobodies.get(&process.pid()) == Some(&known(process)) && !memory.knows_kin(process.pid())
     }
 
-    /// Learns from a look that is over: who was read and is nobody.
-    pub(super) fn learn(&mut self, table: &ProcessTable, roles: &Roles, adopters: &Adopters) {
-        let still = |pid: &Pid, known: &(u64, u64)| {
-            table.get(*pid).is_some_and(|process| (process.id.start_ticks, process.program) == *known)
+    /// Fills in what an earlier look has read of a process that is well, except what changes all the time. `false`: it has to
+    /// be read.
+    pub(super) fn recall(&self, table: &mut ProcessTable, pid: Pid) -> bool {
+        let now = table.at.awake;
+        let (Some((read_at, before)), Some(process)) = (self.owned.get(&pid), table.get_mut(pid)) else {
+            return false;
         };
-        self.0.retain(|pid, known| still(pid, known));
+        let same = known(process) == known(before)
+            && process.parent == before.parent
+            && process.state == before.state
+            && (process.command == Fact::Unread || process.command == before.command)
+            && now.saturating_sub(*read_at) < GOOD_FOR;
+        if same {
+            process.id = before.id;
+            process.command.clone_from(&before.command);
+            process.details.clone_from(&before.details);
+        }
+        same
+    }
+
+    /// Learns from a look that is over.
+    pub(super) fn learn(&mut self, look: &Look, adopters: &Adopters) {
+        self.learn_nobodies(&look.table, &look.roles, adopters);
+        let table = &look.table;
+        let owned = look.plan.judgements.iter().filter(|judgement| judgement.code() == Code::Owned);
+        let members = owned.flat_map(|judgement| judgement.tree.members.iter().map(|member| member.pid));
+        let mut before = std::mem::take(&mut self.owned);
+        for process in members.filter_map(|pid| table.get(pid)).filter(|process| table.age(process) >= YOUNG)
+        {
+            let recalled = before.remove(&process.pid()).filter(|(read_at, before)| {
+                known(before) == known(process) && table.at.awake.saturating_sub(*read_at) < GOOD_FOR
+            });
+            let read_now = || {
+                let mut process = process.clone();
+                process.details.far_ends = Default::default();
+                process.details.listeners = Fact::Unread;
+                process.details.channels = Fact::Unread;
+                (table.at.awake, process)
+            };
+            self.owned.insert(process.pid(), recalled.unwrap_or_else(read_now));
+        }
+    }
+
+    /// Who was read and is nobody.
+    fn learn_nobodies(&mut self, table: &ProcessTable, roles: &Roles, adopters: &Adopters) {
+        let still =
+            |pid: &Pid, before: &Known| table.get(*pid).is_some_and(|process| known(process) == *before);
+        self.nobodies.retain(|pid, before| still(pid, before));
         let nobody = |process: &&Process| {
             process.command.known().is_some_and(|command| !command.is_empty())
                 && roles.role(process.pid()).is_none()
@@ -37,7 +94,7 @@ impl Familiar {
         // On WSL everyone whose command line was read may turn out to be an adopter.
         if !table.observer.wsl {
             let nobodies = table.iter().filter(nobody);
-            self.0.extend(nobodies.map(|process| (process.pid(), (process.id.start_ticks, process.program))));
+            self.nobodies.extend(nobodies.map(|process| (process.pid(), known(process))));
         }
     }
 }

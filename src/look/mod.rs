@@ -59,8 +59,7 @@ pub fn look<H: Host>(
     look_past(&Familiar::default(), host, judging, memory, breadth).map(|(look, _)| look)
 }
 
-/// One look of many. Who is `familiar` as nobody is not read again; whoever else turns out to be nobody is, the next time.
-/// For one catalog only.
+/// One look of many: what is `familiar` is not read again. For one catalog only.
 pub fn look_again<H: Host>(
     host: &H,
     judging: Judging<'_>,
@@ -68,7 +67,7 @@ pub fn look_again<H: Host>(
     familiar: &mut Familiar,
 ) -> Result<Look, HostError> {
     let (look, adopters) = look_past(familiar, host, judging, memory, Breadth::Orphans)?;
-    familiar.learn(&look.table, &look.roles, &adopters);
+    familiar.learn(&look, &adopters);
     Ok(look)
 }
 

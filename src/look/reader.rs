@@ -283,8 +283,11 @@ impl<H: Host> Reader<'_, H> {
         let mut unread = unread;
         unread.sort_unstable();
         unread.dedup();
+        let (recalled, unread): (Vec<Pid>, Vec<Pid>) =
+            unread.into_iter().partition(|pid| self.familiar.recall(table, *pid));
+        self.host.read_moved(table, &recalled);
         self.host.read_details(table, &unread);
-        for process in unread.iter().filter_map(|pid| table.get(*pid)) {
+        for process in unread.iter().chain(&recalled).filter_map(|pid| table.get(*pid)) {
             self.roles.add(process, self.catalog);
         }
     }

@@ -58,6 +58,9 @@ impl Host for Meddled<'_> {
     fn read_users(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_users(table, pids);
     }
+    fn read_moved(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        self.linux.read_moved(table, pids);
+    }
     fn read_shares(&self, table: &mut ProcessTable, pids: &[Pid]) {
         self.linux.read_shares(table, pids);
     }

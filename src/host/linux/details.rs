@@ -52,8 +52,13 @@ fn users_of(status: &Status) -> Fact<Users> {
     Fact::Known(Users { real: status.ruid, effective: status.euid })
 }
 
+/// What a process has moved by now, only.
+pub(super) fn read_moved(proc: Place<'_>, process: &mut Process) {
+    process.details.moved = moved(proc, &format!("{}/io", process.pid()));
+}
+
 /// Everything. When the number means another process by now, or it ends meanwhile, every fact is `Gone`.
-pub(super) fn read(proc: Place<'_>, process: &mut Process) {
+pub(super) fn read(proc: Place<'_>, process: &mut Process, buffer: &mut [u8]) {
     let pid = process.pid();
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = match openat(proc.fd(), format!("{pid}"), flags, Mode::empty()) {
@@ -87,7 +92,7 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
         far_ends: Default::default(),
         listeners: Fact::Unread,
         channels: Fact::Unread,
-        moved: moved(place),
+        moved: moved(place, "io"),
         tracer,
         catches_term,
         environment,
@@ -95,7 +100,7 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process) {
         cgroup: cgroup(place),
         memory,
     };
-    let command = command_at(place, "cmdline", &mut vec![0_u8; LONGEST_COMMAND]);
+    let command = command_at(place, "cmdline", buffer);
     let unique = unique_number(pid);
     // Read, then verify: the handle answers for this very process as long as it is not reaped.
     if start_ticks(place) != Some(process.id.start_ticks) {
@@ -201,9 +206,9 @@ fn descriptor(place: Place<'_>, number: u8) -> Fact<Descriptor> {
 }
 
 /// What the kernel counts only for those who may trace the process.
-fn moved(place: Place<'_>) -> Fact<Moved> {
+fn moved(place: Place<'_>, path: &str) -> Fact<Moved> {
     let mut buffer = [0_u8; 1024];
-    let text = match place.read("io", &mut buffer) {
+    let text = match place.read(path, &mut buffer) {
         Read::Text(text) => String::from_utf8_lossy(text).into_owned(),
         Read::Denied | Read::Short(_) => return Fact::Denied,
         Read::Missing => return Fact::Gone,

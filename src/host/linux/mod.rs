@@ -190,10 +190,19 @@ impl Host for Linux {
     }
 
     fn read_details(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        let mut buffer = vec![0_u8; details::LONGEST_COMMAND];
         for pid in pids {
             if let Some(process) = table.get_mut(*pid) {
-                details::read(self.place(), process);
+                details::read(self.place(), process, &mut buffer);
                 moved::find(self.place(), process);
+            }
+        }
+    }
+
+    fn read_moved(&self, table: &mut ProcessTable, pids: &[Pid]) {
+        for pid in pids {
+            if let Some(process) = table.get_mut(*pid) {
+                details::read_moved(self.place(), process);
             }
         }
     }
