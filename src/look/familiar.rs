@@ -109,6 +109,7 @@ mod tests {
     use super::*;
     use crate::host::replay::Replay;
     use crate::look::{Judging, look_again};
+    use crate::process::FarEnd;
     use crate::testing::{Table, pid};
 
     /// A machine with a nobody, and the looks that are taken at it.
@@ -120,15 +121,19 @@ mod tests {
     impl Looks {
         /// Who of 10 and 20 was read by name in one more look, and how many trees there are.
         fn again(&mut self) -> (Vec<i32>, usize) {
-            let settings = self.table.settings();
-            let table = self.table.table();
-            let memory = self.table.memory(&table);
-            let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
-            let look = look_again(&Replay::new(table), judging, &memory, &mut self.familiar).expect("a look");
+            let look = self.look();
             let read = |number: &i32| {
                 look.table.get(pid(*number)).is_some_and(|process| process.command != Fact::Unread)
             };
             ([10, 20].into_iter().filter(read).collect(), look.plan.judgements.len())
+        }
+
+        fn look(&mut self) -> Look {
+            let settings = self.table.settings();
+            let table = self.table.table();
+            let memory = self.table.memory(&table);
+            let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
+            look_again(&Replay::new(table), judging, &memory, &mut self.familiar).expect("a look")
         }
 
         fn command(&mut self, number: i32, line: &str) {
@@ -157,6 +162,37 @@ mod tests {
         looks.table.process(20).age(1800);
         assert_eq!(looks.again(), (vec![10, 20], 2), "a number that is used again");
         assert_eq!(looks.again(), (vec![10, 20], 2), "somebody stays somebody");
+    }
+
+    #[test]
+    fn a_server_that_is_well_is_read_again_when_it_has_changed_or_lost_its_client() {
+        let mut table = Table::new();
+        table.add(40, 1, "bash");
+        table.add(50, 40, "claude");
+        table.add(10, 50, "foo-mcp").held_by(&[50]);
+        let mut looks = Looks { table, familiar: Familiar::default() };
+        let look = |looks: &mut Looks| {
+            let look = looks.look();
+            let process = look.table.get(pid(10)).expect("there");
+            let users = process.details.users.known().map(|users| users.real);
+            let moved = process.details.moved.known().map(|moved| moved.disk);
+            (look.plan.judgements[0].code().word(), users, moved)
+        };
+        assert_eq!(look(&mut looks), ("owned", Some(1000), Some(0)));
+        // Nobody changes his user like that; it shows what is read.
+        let process = looks.table.process(10).user(1001).process;
+        process.details.moved = Fact::Known(crate::process::Moved { disk: 7, calls: 7 });
+        assert_eq!(look(&mut looks), ("owned", Some(1000), Some(7)), "only what changes all the time");
+        looks.table.process(10).process.program = 1;
+        assert_eq!(look(&mut looks), ("owned", Some(1001), Some(7)), "another program");
+        looks.table.process(10).user(1002).process.command = Fact::Known(vec!["bar-mcp".to_owned()]);
+        assert_eq!(look(&mut looks), ("owned", Some(1002), Some(7)), "another command line");
+        looks.table.process(10).user(1003).far_end(FarEnd::HungUp);
+        looks.table.remove(50);
+        looks.table.process(10).process.parent = Some(pid(1));
+        assert_eq!(look(&mut looks), ("hung-up", Some(1003), Some(7)), "an orphan is read as a whole");
+        looks.table.process(10).user(1004);
+        assert_eq!(look(&mut looks), ("hung-up", Some(1004), Some(7)), "each time");
     }
 
     #[test]
