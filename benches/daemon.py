@@ -211,7 +211,7 @@ def fall(tools, folder):
 def soak(tools, folder):
     idle, live = crowd(tools, "idle", "5000"), crowd(tools, "clients", "10", "gentle")
     wait_for_processes(5000)
-    daemon = Daemon(folder, "look.share=100")
+    daemon = Daemon(folder)
     time.sleep(61)
     daemon.looks(100, 0.07)
     first = (daemon.rss(), daemon.files())

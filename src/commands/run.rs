@@ -5,7 +5,7 @@ use crate::cli::{Global, Run};
 use crate::control::{Request, Server, ask};
 use crate::daemon::{self, Notebook, Reload, Setup};
 use crate::host::Host;
-use crate::host::linux::{allow_many_open_files, keep_files_private};
+use crate::host::linux::{allow_many_open_files, keep_files_private, keep_memory_small};
 use crate::state::{Lock, LockError, RuntimeFolder, StateFolder};
 use anyhow::{Context, bail};
 use sd_notify::NotifyState;
@@ -24,6 +24,7 @@ pub(super) fn run(global: &Global, _: &Run) -> anyhow::Result<ExitCode> {
     let settings = settings(global, host.observer())?;
     allow_many_open_files()?;
     keep_files_private();
+    keep_memory_small();
     let runtime_folder = runtime_folder(&settings, host.observer());
     let _alone = be_the_only_one(&runtime_folder)?;
     let folder = state_folder(&settings, host.observer());

@@ -35,8 +35,6 @@ pub struct Settings {
     pub timing: Timing,
     /// How often the daemon looks when nothing happens.
     pub look_interval: Duration,
-    /// Percent of one processor that the daemon's looks may take, 1 to 100.
-    pub look_share: u32,
     /// Where to remember; `None` for the usual place.
     pub state_directory: Option<PathBuf>,
     /// Where the daemon can be found; `None` for the usual place.
@@ -146,7 +144,6 @@ impl Reader<'_> {
         };
         let mode = self.one_of("mode", &[("enforce", Mode::Enforce), ("observe", Mode::Observe)]);
         let look_interval = self.duration("look.interval");
-        let look_share = u32::try_from(self.count("look.share")).unwrap_or(u32::MAX);
         let state_directory = self.directory("state.directory");
         let runtime_directory = self.directory("state.runtime_directory");
         Settings {
@@ -154,7 +151,6 @@ impl Reader<'_> {
             policy,
             timing,
             look_interval,
-            look_share,
             state_directory,
             runtime_directory,
             catalog,
@@ -174,9 +170,6 @@ impl Reader<'_> {
         }
         if settings.look_interval < Duration::from_secs(1) {
             self.fail("look.interval", "must be at least 1s".to_owned());
-        }
-        if !(1..=100).contains(&settings.look_share) {
-            self.fail("look.share", "must be a percentage from 1 to 100".to_owned());
         }
         if timing.settle > timing.grace {
             self.fail_one("reap.settle", "must not be longer than", "reap.grace", "must not be shorter than");

@@ -78,7 +78,6 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
         ("[state]\ndirectory = 'here'\n", "must be an absolute path"),
         ("[state]\nruntime_directory = 'here'\n", "must be an absolute path"),
         ("[look]\ninterval = '100ms'\n", "must be at least 1s"),
-        ("[look]\nshare = 0\n", "must be a percentage"),
         ("a = [\n", "DIR/a.toml:1: is no TOML"),
         (
             "\n[[server]]\nname = 'x'\npakage = 'y'\n",

@@ -144,7 +144,7 @@ where
         }
         let now = stamp(Timestamp::now());
         Ok(Daemon {
-            schedule: Schedule::new(setup.settings.look_interval, setup.settings.look_share),
+            schedule: Schedule::new(setup.settings.look_interval),
             host: setup.host,
             settings: Arc::new(setup.settings),
             generation: 0,
@@ -280,7 +280,7 @@ where
                 }
                 self.generation += 1;
                 self.familiar = Familiar::default();
-                self.schedule.set(self.now(), settings.look_interval, settings.look_share);
+                self.schedule.set_interval(self.now(), settings.look_interval);
                 self.settings = Arc::new(settings);
                 self.configuration =
                     Configuration { loaded_at: stamp(Timestamp::now()), problems: Vec::new() };

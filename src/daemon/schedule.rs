@@ -31,8 +31,17 @@ impl Because {
     }
 }
 
-/// Deaths come in bursts: a terminal that closes takes all its clients with it.
-const BURST: Duration = Duration::from_millis(5);
+/// Deaths come in bursts: a terminal that closes takes all its clients with it. A look waits until nobody has died for so
+/// long,
+const QUIET: Duration = Duration::from_millis(5);
+/// but no longer than this.
+const BURST: Duration = Duration::from_millis(50);
+/// Looking because of deaths takes a twentieth of the time in the long run, however many there are.
+const SHARE: u32 = 20;
+/// Looks may follow each other as if this much time had gone by without any.
+const CREDIT: Duration = Duration::from_secs(20);
+/// Nothing is put off for longer than this.
+const LONGEST_REST: Duration = Duration::from_secs(30);
 /// A verdict that waits is looked at a little later, so that its time is over for sure.
 const MARGIN: Duration = Duration::from_millis(20);
 
@@ -40,22 +49,27 @@ const MARGIN: Duration = Duration::from_millis(20);
 #[derive(Clone, Debug)]
 pub struct Schedule {
     interval: Duration,
-    share: u32,
     due: Duration,
     because: Because,
-    not_before: Duration,
+    /// What led to the last look that has begun.
+    going_on: Because,
+    /// When the burst of deaths began that the next look is for.
+    burst_began: Option<Duration>,
+    /// By this time all looks up to now will have had no more than their share.
+    paid_at: Duration,
     looking: bool,
 }
 
 impl Schedule {
-    /// The first look is due at once. `share`: percent of the time that looking may take, whatever happens.
-    pub fn new(interval: Duration, share: u32) -> Schedule {
+    /// The first look is due at once.
+    pub fn new(interval: Duration) -> Schedule {
         Schedule {
             interval,
-            share: share.clamp(1, 100),
             due: Duration::ZERO,
             because: Because::Tick,
-            not_before: Duration::ZERO,
+            going_on: Because::Tick,
+            burst_began: None,
+            paid_at: Duration::ZERO,
             looking: false,
         }
     }
@@ -73,38 +87,57 @@ impl Schedule {
     /// Something has happened: look soon. While a look is going on, this is for the one after it, as that one may have read
     /// the process table before.
     pub fn ask(&mut self, now: Duration, because: Because) {
-        let burst = if because == Because::Exit { BURST } else { Duration::ZERO };
-        let due = (now + burst).max(self.not_before);
-        if due < self.due || self.looking {
+        let soon = if because == Because::Exit {
+            let began = *self.burst_began.get_or_insert(now);
+            (now + QUIET).min(began + BURST)
+        } else {
+            now
+        };
+        let due = soon.max(self.not_before());
+        let same_burst = because == Because::Exit && self.because == Because::Exit;
+        if because == Because::Asked {
+            // A person does not wait.
+            (self.due, self.because) = (self.due.min(now), because);
+        } else if due < self.due || same_burst {
             (self.due, self.because) = (due, because);
         }
+    }
+
+    fn not_before(&self) -> Duration {
+        self.paid_at.saturating_sub(CREDIT)
     }
 
     /// A look begins, and why.
     pub fn begin(&mut self) -> Because {
         self.looking = true;
+        self.burst_began = None;
         self.due = Duration::MAX;
+        self.going_on = self.because;
         self.because
     }
 
     /// It is over and took so long. `wait`: how long until a verdict can be made that could not be made yet.
     pub fn end(&mut self, now: Duration, took: Duration, wait: Option<Duration>) {
         self.looking = false;
-        self.not_before = now + took * (100 - self.share) / self.share;
-        let asked = self.due != Duration::MAX;
-        if asked {
-            self.due = self.due.max(self.not_before);
+        if self.going_on != Because::Asked {
+            let paid_at = self.paid_at.max(now.saturating_sub(took)) + took * SHARE;
+            self.paid_at = paid_at.min(now + CREDIT + LONGEST_REST);
+        }
+        if self.due != Duration::MAX {
+            // Somebody has asked meanwhile.
+            let not_before = if self.because == Because::Asked { now } else { self.not_before() };
+            self.due = self.due.max(not_before);
             return;
         }
         (self.due, self.because) = (now + self.interval, Because::Tick);
         if let Some(wait) = wait.filter(|wait| *wait < self.interval) {
-            (self.due, self.because) = ((now + wait + MARGIN).max(self.not_before), Because::Wait);
+            (self.due, self.because) = ((now + wait + MARGIN).max(self.not_before()), Because::Wait);
         }
     }
 
-    /// Other settings are in force.
-    pub fn set(&mut self, now: Duration, interval: Duration, share: u32) {
-        (self.interval, self.share) = (interval, share.clamp(1, 100));
+    /// Another interval is in force.
+    pub fn set_interval(&mut self, now: Duration, interval: Duration) {
+        self.interval = interval;
         if !self.looking && self.because == Because::Tick {
             self.due = self.due.min(now + interval);
         }
@@ -120,7 +153,7 @@ mod tests {
     }
 
     fn after_a_look(now: Duration, took: Duration) -> Schedule {
-        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
+        let mut schedule = Schedule::new(Duration::from_secs(60));
         schedule.begin();
         schedule.end(now, took, None);
         schedule
@@ -128,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_first_look_is_due_at_once_and_the_next_after_the_interval() {
-        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
+        let mut schedule = Schedule::new(Duration::from_secs(60));
         assert_eq!(schedule.due(), Some(Duration::ZERO));
         assert_eq!(schedule.begin(), Because::Tick);
         assert_eq!(schedule.due(), None, "one at a time");
@@ -139,13 +172,17 @@ mod tests {
     #[test]
     fn a_death_leads_to_a_look_at_once_and_many_lead_to_one() {
         let mut schedule = after_a_look(ms(100), ms(1));
-        for at in 0..40 {
-            schedule.ask(ms(5000 + at / 10), Because::Exit);
-        }
+        schedule.ask(ms(5000), Because::Exit);
         assert_eq!(schedule.due(), Some(ms(5005)));
+        for at in 0..40 {
+            schedule.ask(ms(5000 + at / 2), Because::Exit);
+        }
+        assert_eq!(schedule.due(), Some(ms(5024)), "as long as they go on dying");
+        schedule.ask(ms(5049), Because::Exit);
+        assert_eq!(schedule.due(), Some(ms(5050)), "but not for ever");
         assert_eq!(schedule.begin(), Because::Exit);
-        schedule.end(ms(5010), ms(5), None);
-        assert_eq!(schedule.due(), Some(ms(65_010)), "the burst is dealt with");
+        schedule.end(ms(5060), ms(10), None);
+        assert_eq!(schedule.due(), Some(ms(65_060)), "the burst is dealt with");
     }
 
     #[test]
@@ -154,13 +191,13 @@ mod tests {
         schedule.begin();
         schedule.ask(ms(60_200), Because::Exit);
         schedule.end(ms(60_250), ms(50), Some(Duration::from_secs(20)));
-        assert_eq!(schedule.due(), Some(ms(61_200)), "after a rest of nineteen looks");
+        assert!(schedule.due().is_some_and(|due| due <= ms(60_250)), "at once");
         assert_eq!(schedule.begin(), Because::Exit);
     }
 
     #[test]
     fn looking_takes_a_bounded_share_of_the_time_whatever_happens() {
-        let mut schedule = Schedule::new(Duration::from_secs(60), 5);
+        let mut schedule = Schedule::new(Duration::from_secs(60));
         let (mut now, mut looked) = (Duration::ZERO, Duration::ZERO);
         while now < Duration::from_secs(60) {
             schedule.ask(now, Because::Exit);
@@ -172,12 +209,16 @@ mod tests {
             }
             now += ms(1);
         }
-        assert!(looked <= Duration::from_secs(3), "{looked:?} of a minute");
+        // Five percent, and what was saved up before.
+        assert!(
+            looked <= Duration::from_secs(4) && looked >= Duration::from_secs(3),
+            "{looked:?} of a minute"
+        );
     }
 
     #[test]
     fn who_waits_is_looked_at_again_when_his_time_is_over() {
-        let mut schedule = Schedule::new(Duration::from_secs(3600), 5);
+        let mut schedule = Schedule::new(Duration::from_secs(3600));
         schedule.begin();
         schedule.end(ms(0), ms(1), Some(Duration::from_secs(20)));
         assert_eq!(schedule.due(), Some(ms(20_020)));
@@ -188,11 +229,18 @@ mod tests {
 
     #[test]
     fn asking_never_puts_a_look_off() {
-        let mut schedule = after_a_look(ms(0), ms(1000));
-        schedule.ask(ms(100), Because::Asked);
-        assert_eq!(schedule.due(), Some(ms(19_000)), "rests first");
-        schedule.ask(ms(200), Because::Exit);
-        assert_eq!((schedule.due(), schedule.begin()), (Some(ms(19_000)), Because::Asked));
+        // Two seconds of looking, which are paid for after forty.
+        let mut schedule = after_a_look(ms(2000), ms(2000));
+        schedule.ask(ms(2100), Because::Exit);
+        assert_eq!(schedule.due(), Some(ms(20_000)), "rests first");
+        schedule.ask(ms(2200), Because::Asked);
+        assert_eq!(schedule.due(), Some(ms(2200)), "but a person does not wait");
+        schedule.ask(ms(2300), Because::Exit);
+        assert_eq!((schedule.due(), schedule.begin()), (Some(ms(2200)), Because::Asked));
+        schedule.ask(ms(2400), Because::Exit);
+        schedule.ask(ms(2500), Because::Asked);
+        schedule.end(ms(4200), ms(2000), None);
+        assert_eq!(schedule.due(), Some(ms(4200)), "nor while a look is going on");
     }
 
     #[test]
@@ -212,12 +260,12 @@ mod tests {
 
     #[test]
     fn a_shorter_interval_is_in_force_at_once() {
-        let mut schedule = Schedule::new(Duration::from_secs(3600), 5);
+        let mut schedule = Schedule::new(Duration::from_secs(3600));
         schedule.begin();
         schedule.end(ms(0), ms(1), None);
-        schedule.set(ms(1000), Duration::from_secs(60), 5);
+        schedule.set_interval(ms(1000), Duration::from_secs(60));
         assert_eq!(schedule.due(), Some(ms(61_000)));
-        schedule.set(ms(2000), Duration::from_secs(3600), 5);
+        schedule.set_interval(ms(2000), Duration::from_secs(3600));
         assert_eq!(schedule.due(), Some(ms(61_000)), "a longer one from the next look on");
     }
 }

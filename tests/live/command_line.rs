@@ -68,7 +68,7 @@ fn a_first_sweep_looks_twice_and_an_interrupt_between_leaves_all_alone() {
         // Another sweep meanwhile says who is in its way.
         let busy = stage.orphand(&["sweep"]);
         assert_eq!(busy.status.code(), Some(1));
-        assert!(text(&busy.stderr).contains("another orphand is sweeping"), "{}", text(&busy.stderr));
+        assert!(text(&busy.stderr).contains("another orphand is at work"), "{}", text(&busy.stderr));
         let pid = rustix::process::Pid::from_child(&sweep);
         let handle = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
         rustix::process::pidfd_send_signal(handle, rustix::process::Signal::INT).unwrap();
@@ -195,8 +195,7 @@ fn few_open_files_make_small_sweeps_and_too_few_say_so() {
         assert_eq!(result(stage.tree(&report, "orphan0")), "failed");
         assert!(stage.tree(&report, "orphan0")["outcome"]["text"].as_str().unwrap().contains("ulimit -n"));
         stage.assert_alive(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        // Room for seven of them, then for the rest.
-        let some = parse(&sweep("55"));
+        // Room for some of them, then for others.
         let gone = |report: &serde_json::Value| {
             report["trees"]
                 .as_array()
@@ -205,8 +204,12 @@ fn few_open_files_make_small_sweeps_and_too_few_say_so() {
                 .filter(|tree| tree["outcome"]["result"] == "gone")
                 .count()
         };
-        assert_eq!(gone(&some), 7, "{some:#}");
-        assert_eq!(gone(&parse(&sweep("55"))), 5);
+        let mut left = 12;
+        while left > 0 {
+            let some = parse(&sweep("55"));
+            assert!((1..=8).contains(&gone(&some)), "{some:#}");
+            left -= gone(&some);
+        }
         stage.assert_gone(&names.iter().map(String::as_str).collect::<Vec<_>>());
     });
 }

@@ -42,7 +42,7 @@ pub struct Linux {
 /// `PF_KTHREAD` of the flags in `/proc/PID/stat`.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 /// Files that a look needs beside those that are open all the time.
-const RESERVED_FILES: usize = 40;
+const RESERVED_FILES: usize = 36;
 /// From this many processes on a look uses a second thread.
 const WORTH_A_THREAD: usize = 1000;
 
@@ -284,6 +284,18 @@ fn time_of(clock: ClockId) -> Duration {
 fn may_signal_everyone() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL))
+}
+
+/// Gives large buffers back to the system when they are done with: a daemon fills its table anew at each look, and what it
+/// does not need in between is not its own.
+#[allow(unsafe_code, reason = "there is no other way to tell the allocator")]
+pub fn keep_memory_small() {
+    #[cfg(target_env = "gnu")]
+    {
+        const LARGE: libc::c_int = 64 * 1024;
+        // SAFETY: sets a number of the allocator's; any number is allowed. What it answers changes nothing.
+        let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    }
 }
 
 /// Files and sockets that are made from now on are for their owner alone.
