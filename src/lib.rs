@@ -10,6 +10,7 @@
 //! | room | holds | knows |
 //! |---|---|---|
 //! | [`process`] | identities, facts, the table of one look | nothing |
+//! | [`redact`] | hides secrets, escapes what could harm a terminal | nothing |
 //! | [`words`] | how durations, sizes and counts are said | nothing |
 //! | [`memory`] | what earlier looks saw | process |
 //! | [`recording`] | a table and a memory as a file | process, memory |
@@ -24,7 +25,7 @@
 //! | [`look`] | one look: what to read of whom, then judging | host, judge |
 //! | [`sweep`] | a look followed by reaping | look, reap |
 //! | [`state`] | the memory as a file; where a daemon can be found | memory |
-//! | [`report`] | tables, JSON, redaction | judge, sweep, status |
+//! | [`report`] | tables and JSON | judge, sweep, status |
 //! | [`control`] | the socket by which a daemon is asked | nothing |
 //! | [`daemon`] | the loop: time, exits and requests become looks and sweeps | look, sweep, state, report |
 //! | [`cli`] | the command line's types | nothing |
@@ -48,6 +49,7 @@ pub mod memory;
 pub mod process;
 pub mod reap;
 pub mod recording;
+pub mod redact;
 pub mod report;
 pub mod state;
 pub mod status;

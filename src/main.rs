@@ -21,7 +21,9 @@ fn main() -> ExitCode {
         Color::Never => anstream::ColorChoice::Never.write_global(),
     }
     logging::start(&global.log, matches!(cli.command, Command::Run(_)));
-    match commands::run(&global, &cli.command) {
+    let ended = commands::run(&global, &cli.command);
+    logging::flush();
+    match ended {
         Ok(code) => code,
         Err(error) => commands::say_error(&error),
     }

@@ -30,6 +30,8 @@ pub struct Status {
     pub look_failed: Option<String>,
     /// How many looks there have been.
     pub looks: u64,
+    /// For how many seconds a look has been going on; 0 while there is none, or for less than one.
+    pub looking_s: u64,
     /// Seconds until the next look, unless something happens before.
     pub next_look_s: u64,
     /// MCP trees by verdict.

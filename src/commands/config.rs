@@ -4,7 +4,7 @@ use super::{open_host, print, settings};
 use crate::cli::{Config, Global};
 use crate::config::DEFAULT;
 use crate::host::Host;
-use crate::report::printable;
+use crate::redact::printable;
 use std::fmt::Write;
 use std::process::ExitCode;
 

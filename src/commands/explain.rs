@@ -10,9 +10,8 @@ use crate::invocation::Invocation;
 use crate::look::{Breadth, Look, look};
 use crate::memory::Memory;
 use crate::process::{Pid, State};
-use crate::report::{
-    View, command_json, command_line, explain_json, explain_text, no_tree_json, printable, user_name,
-};
+use crate::redact::{command_line, printable};
+use crate::report::{View, command_json, explain_json, explain_text, no_tree_json, user_name};
 use anyhow::bail;
 use std::fmt::Write;
 use std::process::ExitCode;

@@ -50,7 +50,8 @@ pub fn say_error(error: &anyhow::Error) -> ExitCode {
     let bad_configuration = error.downcast_ref::<ConfigError>().is_some();
     let text = if bad_configuration { error.to_string() } else { format!("{error:#}") };
     for line in text.lines() {
-        eprintln!("orphand: {}", crate::report::printable(line));
+        // Where nobody can be told, the exit status still says it.
+        let _ = writeln!(std::io::stderr(), "orphand: {}", crate::redact::printable(line));
     }
     ExitCode::from(if bad_configuration { USAGE } else { 1 })
 }

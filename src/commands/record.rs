@@ -9,7 +9,7 @@ use crate::look::{Breadth, all_facts, look};
 use crate::memory::{Memory, command_digest};
 use crate::process::{Fact, Pid, Process, ProcessTable};
 use crate::recording::Recording;
-use crate::report::{command_words, sentence};
+use crate::redact::{command_words, sentence};
 use crate::words::processes;
 use anyhow::Context;
 use std::collections::HashMap;

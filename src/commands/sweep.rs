@@ -16,7 +16,7 @@ use crate::state::{Lock, LockError, StateFolder};
 use crate::sweep::{Claims, Halt, Reaped, Rules, sweep};
 use crate::tree::MemberRole;
 use crate::words::{duration, trees};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::Value;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
     let settings = settings(global, host.observer())?;
     allow_many_open_files()?;
     let dry_run = options.dry_run || settings.mode == Mode::Observe;
-    if !dry_run && let Some(answer) = ask_daemon(&settings, &host) {
+    if !dry_run && let Some(answer) = ask_daemon(&settings, &host)? {
         return tell_answer(&answer, options.json);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -51,12 +51,16 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
 }
 
 /// A daemon of the same scope does the sweeping: it is asked to look now.
-fn ask_daemon(settings: &Settings, host: &Linux) -> Option<Value> {
-    let socket = runtime_folder(settings, host.observer()).socket();
-    ask(&socket, Request::Look).unwrap_or_else(|error| {
-        tracing::warn!("cannot ask the daemon at {}: {error}", socket.display());
-        None
-    })
+fn ask_daemon(settings: &Settings, host: &Linux) -> anyhow::Result<Option<Value>> {
+    let folder = runtime_folder(settings, host.observer());
+    let answer = ask(&folder.socket(), Request::Look);
+    // Without an answer there may be one all the same, and nobody should be signalled by both.
+    match answer {
+        Ok(Some(answer)) => Ok(Some(answer)),
+        Ok(None) if !folder.is_taken() => Ok(None),
+        Ok(None) => bail!("orphand is running, but does not listen at {}", folder.socket().display()),
+        Err(error) => bail!("orphand is running, but cannot be asked to look: {error}"),
+    }
 }
 
 fn tell_answer(answer: &Value, as_json: bool) -> anyhow::Result<ExitCode> {
@@ -66,9 +70,13 @@ fn tell_answer(answer: &Value, as_json: bool) -> anyhow::Result<ExitCode> {
     }
     let (pid, totals) = (&answer["pid"], &answer["sweep"]["totals"]);
     let count = |name: &str| totals[name].as_u64().unwrap_or_default();
+    let then = if answer["sweep"]["dry_run"] == true {
+        "It only observes (mode = \"observe\")."
+    } else {
+        "It takes down itself what is to be reaped; `orphand status` shows what came of it."
+    };
     let text = format!(
-        "orphand is running as process {pid} and has looked now: {}; {} to reap, {} to wait, {} spared, {} to report.\n\
-         It takes down itself what is to be reaped; `orphand status` shows what came of it.\n",
+        "orphand is running as process {pid} and has looked now: {}; {} to reap, {} to wait, {} spared, {} to report.\n{then}\n",
         trees(usize::try_from(count("trees")).unwrap_or(usize::MAX)),
         count("reap"),
         count("wait"),

@@ -11,6 +11,7 @@ pub use settings::{Mode, Settings, Shown};
 use crate::process::Observer;
 use layer::Layer;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 /// The commented default file.
@@ -99,14 +100,18 @@ impl Sources {
 /// Reads, merges and validates. Every problem that can be found is in the error, not only the first.
 pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     let mut problems = Vec::new();
+    let mut source = DefaultHasher::new();
     let mut layers = vec![Layer::parse(Origin::built_in("default.toml"), DEFAULT).map_err(ConfigError)?];
     let explicit = sources.explicit.iter().map(|path| (path, true));
     for (path, required) in sources.files.iter().map(|path| (path, false)).chain(explicit) {
         match read(path, required, sources.only_roots_files) {
-            Ok(Some(text)) => match Layer::parse(Origin::file(path), &text) {
-                Ok(layer) => layers.push(layer),
-                Err(found) => problems.extend(found),
-            },
+            Ok(Some(text)) => {
+                (path, &text).hash(&mut source);
+                match Layer::parse(Origin::file(path), &text) {
+                    Ok(layer) => layers.push(layer),
+                    Err(found) => problems.extend(found),
+                }
+            }
             Ok(None) => {}
             Err(text) => problems.push(Problem { origin: Origin::file(path), text }),
         }
@@ -119,7 +124,10 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     }
     let settings = Settings::of_layers(layers);
     match settings {
-        Ok(settings) if problems.is_empty() => return Ok(settings),
+        Ok(settings) if problems.is_empty() => {
+            sources.set.hash(&mut source);
+            return Ok(Settings { source: source.finish(), ..settings });
+        }
         Ok(_) => {}
         Err(more) => problems.extend(more),
     }
@@ -131,9 +139,11 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
 const LARGEST: u64 = 4 * 1024 * 1024;
 
 fn read(path: &Path, required: bool, only_roots: bool) -> Result<Option<String>, String> {
-    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     let said = |error: std::io::Error| format!("cannot be read: {error}");
-    let file = match std::fs::File::open(path) {
+    // A FIFO would be waited for until somebody writes to it.
+    let no_wait = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = match std::fs::File::options().read(true).custom_flags(no_wait).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !required => return Ok(None),
         Err(error) => return Err(said(error)),

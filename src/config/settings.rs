@@ -41,6 +41,8 @@ pub struct Settings {
     pub runtime_directory: Option<PathBuf>,
     /// Shipped patterns and the user's own.
     pub catalog: Catalog,
+    /// Digest of everything that they were read from: the same as long as nobody has changed a word.
+    pub source: u64,
     /// Every value in force, for `config show`.
     pub shown: Vec<Shown>,
     /// The user's own patterns and rules, by kind, name and origin.
@@ -154,6 +156,7 @@ impl Reader<'_> {
             state_directory,
             runtime_directory,
             catalog,
+            source: 0,
             shown: Vec::new(),
             own: Vec::new(),
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a daemon can be asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +37,7 @@ impl Request {
 /// A look may have to wait for the one before.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// No answer is longer.
-const LONGEST: u64 = 64 * 1024 * 1024;
+const LONGEST: usize = 64 * 1024 * 1024;
 
 /// Asks the daemon behind this socket. `None`: there is none.
 pub fn ask(socket: &Path, request: Request) -> io::Result<Option<Value>> {
@@ -49,10 +49,36 @@ pub fn ask(socket: &Path, request: Request) -> io::Result<Option<Value>> {
         }
         Err(error) => return Err(error),
     };
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{}\n", request.word()).as_bytes())?;
-    let mut text = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut text)?;
-    serde_json::from_slice(&text).map(Some).map_err(|error| io::Error::other(format!("no answer ({error})")))
+    let text = read_in_time(&mut stream)?;
+    let answer: Value =
+        serde_json::from_slice(&text).map_err(|error| io::Error::other(format!("no answer ({error})")))?;
+    match answer["error"].as_str() {
+        Some(error) => Err(io::Error::other(error.to_owned())),
+        None => Ok(Some(answer)),
+    }
+}
+
+/// Everything up to the end, which must come in time.
+fn read_in_time(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let until = Instant::now() + PATIENCE;
+    let (mut text, mut part) = (Vec::new(), [0_u8; 4096]);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer"));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut part) {
+            Ok(0) => return Ok(text),
+            Ok(_) if text.len() > LONGEST => return Err(io::Error::other("its answer is too long")),
+            Ok(count) => text.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
 }

@@ -4,10 +4,11 @@ use super::Request;
 use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 /// A request, and where its answer goes.
@@ -20,7 +21,7 @@ pub struct Asked {
 
 /// Whoever says or reads nothing for so long is left.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// So many requests may wait; more callers are turned away.
+/// So many callers are listened to at once; more are turned away.
 const MOST: usize = 8;
 
 /// Listens until it is dropped, and takes the socket away then.
@@ -61,13 +62,14 @@ impl Drop for Server {
 }
 
 async fn accept(listener: UnixListener, requests: mpsc::Sender<Asked>, uid: u32) {
+    let places = Arc::new(Semaphore::new(MOST));
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let allowed = stream.peer_cred().is_ok_and(|peer| peer.uid() == uid || peer.uid() == 0);
-                // Each connection holds a place until it is over.
-                if let (true, Ok(place)) = (allowed, requests.clone().try_reserve_owned()) {
-                    tokio::spawn(answer(stream, place));
+                // Each holds a place until he has his answer.
+                if let (true, Ok(place)) = (allowed, places.clone().try_acquire_owned()) {
+                    tokio::spawn(answer(stream, requests.clone(), place));
                 }
             }
             Err(error) => {
@@ -79,15 +81,16 @@ async fn accept(listener: UnixListener, requests: mpsc::Sender<Asked>, uid: u32)
     }
 }
 
-async fn answer(stream: UnixStream, place: mpsc::OwnedPermit<Asked>) {
+async fn answer(stream: UnixStream, requests: mpsc::Sender<Asked>, _place: OwnedSemaphorePermit) {
     let (reader, mut writer) = stream.into_split();
     let mut word = String::new();
     let mut line = BufReader::new(reader.take(32));
     let read = timeout(PATIENCE, line.read_line(&mut word)).await;
     let (Ok(Ok(_)), Some(request)) = (read, Request::of(word.trim_end())) else { return };
     let (answer, answered) = oneshot::channel();
-    place.send(Asked { request, answer });
-    if let Ok(value) = answered.await {
+    if requests.send(Asked { request, answer }).await.is_ok()
+        && let Ok(value) = answered.await
+    {
         // Whoever asked may have left.
         let _ = timeout(PATIENCE, writer.write_all(value.to_string().as_bytes())).await;
     }

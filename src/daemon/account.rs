@@ -4,7 +4,7 @@ use super::schedule::Because;
 use crate::judge::Verdict;
 use crate::look::Look;
 use crate::process::{Details, Fact};
-use crate::report::sentence;
+use crate::redact::sentence;
 use crate::status::{LastLook, LastReap, Totals, Trees};
 use crate::sweep::{Outcome, Reaped};
 use crate::words::{size, stamp, trees};

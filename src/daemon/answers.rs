@@ -13,6 +13,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+/// So many may wait for a look.
+const MOST_ASKERS: usize = 8;
+
 impl<H> Daemon<H>
 where
     H: Host + Send + Sync + 'static,
@@ -25,6 +28,9 @@ where
                 // Whoever asked may have left; here and below.
                 let _ = asked.answer.send(status);
             }
+            Request::Look if self.askers.len() >= MOST_ASKERS => {
+                let _ = asked.answer.send(json!({ "error": "too many are asking already" }));
+            }
             Request::Look => {
                 self.schedule.ask(self.now(), Because::Asked);
                 // One that is going on may have read the process table before.
@@ -33,16 +39,27 @@ where
         }
     }
 
+    /// There is nothing to answer.
+    pub(super) fn refuse_askers(&mut self, why: &str) {
+        for (answer, _) in self.askers.drain(..) {
+            let _ = answer.send(json!({ "error": why }));
+        }
+    }
+
     pub(super) fn answer_askers(&mut self, look: &Look, settings: &Settings, number: u64) {
         let (now, later) =
             std::mem::take(&mut self.askers).into_iter().partition(|(_, needed)| *needed <= number);
         self.askers = later;
         let now: Vec<(oneshot::Sender<Value>, u64)> = now;
+        if now.is_empty() {
+            return;
+        }
+        let view = View { look, catalog: &settings.catalog, all: false };
+        let dry_run = settings.mode == Mode::Observe;
+        let sweep = sweep_json(view, &[], dry_run, &stamp(Timestamp::now()));
+        let said = json!({ "pid": self.host.observer().pid, "sweep": sweep });
         for (answer, _) in now {
-            let view = View { look, catalog: &settings.catalog, all: false };
-            let dry_run = settings.mode == Mode::Observe;
-            let sweep = sweep_json(view, &[], dry_run, &stamp(Timestamp::now()));
-            let _ = answer.send(json!({ "pid": self.host.observer().pid, "sweep": sweep }));
+            let _ = answer.send(said.clone());
         }
     }
 
@@ -67,6 +84,7 @@ where
             last_look: self.account.last_look.clone(),
             look_failed: self.account.look_failed.clone(),
             looks: self.account.looks,
+            looking_s: self.looking_since.map_or(0, |since| self.now().saturating_sub(since).as_secs()),
             next_look_s: self.schedule.due().map_or(0, |_| self.schedule.left(self.now()).as_secs()),
             trees,
             watched: Watched { parents, missed },

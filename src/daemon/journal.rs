@@ -5,9 +5,9 @@ use crate::config::Mode;
 use crate::judge::{Code, Judgement, Verdict};
 use crate::look::Look;
 use crate::process::{ProcessId, ProcessTable};
-use crate::report::sentence;
+use crate::redact::sentence;
 use crate::sweep::{Outcome, Reaped};
-use crate::words::{processes, size};
+use crate::words::{duration, processes, size};
 use std::collections::HashMap;
 
 /// What was said last of each tree, by its root.
@@ -36,60 +36,46 @@ impl Journal {
         }
     }
 
-    /// Says what came of a tree. Why one was left alone is said once.
-    pub(super) fn note_reaped(&mut self, reaped: &Reaped, root: Option<ProcessId>) {
+    /// Says what came of a tree, where that is news: what keeps happening to one is said once.
+    pub(super) fn note_reaped(&mut self, reaped: &Reaped, root: Option<ProcessId>) -> bool {
         let judgement = &reaped.judgement;
         let (tree, code) = (judgement.tree.root.get(), judgement.code().word());
         let (server, client) = (sentence(&judgement.tree.name), client_name(judgement));
         let client = client.as_str();
-        let is_new = |journal: &mut Journal, text: &str| root.is_none_or(|id| journal.is_new(id, text));
-        match &reaped.outcome {
-            Outcome::Ended(ended) => {
-                let freed = size(reaped.freed.rss + reaped.freed.swap);
-                let signalled = processes(ended.terminated.max(ended.killed));
-                let took = crate::words::duration(ended.took);
-                let (result, why) = (ended.ending.word(), sentence(&judgement.reasons[0].text));
-                if reaped.outcome.is_failure() {
-                    let survivors: Vec<String> = (ended.survivors.iter())
-                        .map(|(pid, why)| match why {
-                            Some(why) => format!("{pid} ({})", sentence(why)),
-                            None => pid.to_string(),
-                        })
-                        .collect();
-                    let survivors = survivors.join(", ");
-                    if is_new(self, &format!("{result} {survivors}")) {
-                        tracing::warn!(
-                            tree,
-                            server,
-                            client,
-                            code,
-                            result,
-                            "could not be taken down: {survivors} still there"
-                        );
-                    }
-                } else {
-                    tracing::info!(
-                        tree,
-                        server,
-                        client,
-                        code,
-                        result,
-                        freed,
-                        "taken down, {signalled} in {took}: {why}"
-                    );
-                }
+        let news = match &reaped.outcome {
+            Outcome::Ended(ended) if reaped.outcome.is_failure() => {
+                let survivors = ended.survivors.iter().map(|(pid, why)| match why {
+                    Some(why) => format!("{pid} ({})", sentence(why)),
+                    None => pid.to_string(),
+                });
+                format!("could not be taken down, still there: {}", survivors.collect::<Vec<_>>().join(", "))
             }
-            Outcome::SparedOnRecheck(why) => {
-                if is_new(self, why) {
-                    tracing::info!(tree, server, client, code, "left alone after all: {}", sentence(why));
-                }
-            }
-            Outcome::Failed(why) => {
-                if is_new(self, why) {
-                    tracing::warn!(tree, server, client, code, "could not be taken down: {}", sentence(why));
-                }
-            }
+            Outcome::Ended(_) => String::new(),
+            Outcome::SparedOnRecheck(why) => format!("left alone after all: {}", sentence(why)),
+            Outcome::Failed(why) => format!("could not be taken down: {}", sentence(why)),
+        };
+        if !news.is_empty() && !root.is_none_or(|id| self.is_new(id, &news)) {
+            return false;
         }
+        match &reaped.outcome {
+            Outcome::Ended(ended) if reaped.is_gone() => {
+                let freed = size(reaped.freed.rss + reaped.freed.swap);
+                let (signalled, took) = (processes(ended.terminated.max(ended.killed)), duration(ended.took));
+                let (result, why) = (ended.ending.word(), sentence(&judgement.reasons[0].text));
+                tracing::info!(
+                    tree,
+                    server,
+                    client,
+                    code,
+                    result,
+                    freed,
+                    "taken down, {signalled} in {took}: {why}"
+                );
+            }
+            Outcome::SparedOnRecheck(_) => tracing::info!(tree, server, client, code, "{news}"),
+            _ => tracing::warn!(tree, server, client, code, "{news}"),
+        }
+        true
     }
 
     fn is_new(&mut self, root: ProcessId, text: &str) -> bool {

@@ -23,6 +23,9 @@ where
         let is_first = self.account.looks == 0;
         let took = now.saturating_sub(self.looking_since.take().unwrap_or(now));
         let is_of_now = looked.generation == self.generation;
+        if !self.post.keep() {
+            return Err(DaemonError::Replaced);
+        }
         if is_of_now {
             self.familiar = looked.familiar;
         }
@@ -34,6 +37,7 @@ where
                     tracing::error!("cannot look: {error}; trying again at each tick");
                 }
                 self.account.look_failed = Some(error.to_string());
+                self.refuse_askers(&error.to_string());
                 self.schedule.end(now, took, None);
                 self.tell_status();
                 return Ok(());
@@ -90,7 +94,9 @@ where
     ) {
         look.plan.judgements.retain(|judgement| !is_falling(judgement));
         let stopping = *self.halt.borrow() > Halt::GoOn;
-        if settings.mode == Mode::Observe || stopping || look.plan.to_reap().next().is_none() {
+        // Whoever else remembers here sweeps here.
+        let alone = self.notebook.keep(self.now());
+        if settings.mode == Mode::Observe || stopping || !alone || look.plan.to_reap().next().is_none() {
             return;
         }
         if self.sweeps >= MOST_SWEEPS {
@@ -120,15 +126,16 @@ where
             Ok(all) => {
                 for (reaped, root) in all {
                     reaped.remember(Arc::make_mut(&mut self.memory), swept.since_boot);
-                    self.account.note_reaped(&reaped);
-                    self.journal.note_reaped(&reaped, root);
+                    if self.journal.note_reaped(&reaped, root) {
+                        self.account.note_reaped(&reaped);
+                    }
                     gone += usize::from(reaped.is_gone());
                 }
             }
             Err(error) => tracing::error!("cannot take anything down: {error}"),
         }
         // What is left, and what was too much for one sweep. Where nothing has changed, the next tick is soon enough.
-        if gone > 0 {
+        if gone > 0 || swept.was_left {
             self.schedule.ask(self.now(), Because::Swept);
         }
         self.tell_status();

@@ -6,6 +6,7 @@ mod answers;
 mod journal;
 mod looks;
 mod notebook;
+mod post;
 mod schedule;
 mod signals;
 mod stop;
@@ -15,15 +16,16 @@ mod tests;
 mod watch;
 
 pub use notebook::Notebook;
+pub use post::{Post, PostError};
 
 use crate::config::{ConfigError, Settings};
-use crate::control::Server;
+use crate::control::Asked;
 use crate::host::{Host, HostError};
 use crate::look::Familiar;
 use crate::memory::Memory;
 use crate::status::{Configuration, Shortcoming};
 use crate::sweep::{Claims, Halt};
-use crate::words::stamp;
+use crate::words::{stamp, trees};
 use account::Account;
 use jiff::Timestamp;
 use journal::Journal;
@@ -57,8 +59,8 @@ pub struct Setup<H> {
     pub memory: Memory,
     /// Where that is written.
     pub notebook: Notebook,
-    /// Where it is asked.
-    pub server: Server,
+    /// Where it is found and asked.
+    pub post: Post,
     /// Who is told.
     pub notify: Notify,
     /// How often the service manager wants to hear of the loop at the least.
@@ -76,6 +78,9 @@ pub enum DaemonError {
     /// Signals cannot be waited for.
     #[error("cannot listen for signals: {0}")]
     Deaf(#[from] std::io::Error),
+    /// Its folder was removed, and another daemon has begun there.
+    #[error("another orphand has taken over: this one's lock was removed")]
+    Replaced,
     /// A bug.
     #[error("a part of orphand has failed: {0}")]
     Broken(#[from] tokio::task::JoinError),
@@ -124,7 +129,7 @@ struct Daemon<H> {
     journal: Journal,
     account: Account,
     shortcomings: Vec<Shortcoming>,
-    server: Server,
+    post: Post,
     signals: Signals,
     notify: Notify,
     watchdog: Option<Duration>,
@@ -168,7 +173,7 @@ where
             journal: Journal::default(),
             account: Account::new(),
             shortcomings,
-            server: setup.server,
+            post: setup.post,
             signals: Signals::new(setup.on_terminal)?,
             notify: setup.notify,
             watchdog: setup.watchdog,
@@ -198,7 +203,7 @@ where
                     tracing::debug!("process {}, a parent of servers, has ended", id.pid);
                     self.schedule.ask(self.began.elapsed(), Because::Exit);
                 }
-                asked = self.server.next() => self.answer(asked),
+                asked = next_request(&mut self.post) => self.answer(asked),
                 () = sleep_until(wake) => {}
                 () = pulse.beat() => (self.notify)(&[NotifyState::Watchdog]),
             }
@@ -227,6 +232,7 @@ where
             tracing::warn!(
                 "a look has been going on for a minute: something keeps the kernel from answering"
             );
+            self.tell_status();
         }
     }
 
@@ -278,6 +284,9 @@ where
                 if moved {
                     tracing::warn!("another [state] directory takes effect when orphand is started again");
                 }
+                if settings.source != self.settings.source {
+                    self.leave_what_falls();
+                }
                 self.generation += 1;
                 self.familiar = Familiar::default();
                 self.schedule.set_interval(self.now(), settings.look_interval);
@@ -290,7 +299,7 @@ where
             Err(error) => {
                 self.configuration.problems = error.0.iter().map(ToString::to_string).collect();
                 for problem in &self.configuration.problems {
-                    tracing::error!("{}", crate::report::printable(problem));
+                    tracing::error!("{}", crate::redact::printable(problem));
                 }
                 tracing::error!("the configuration is wrong; the one from before stays in force");
             }
@@ -301,13 +310,33 @@ where
         }
     }
 
+    /// Whoever is on his way down was condemned by settings that are no longer in force: he is left, and judged anew.
+    fn leave_what_falls(&mut self) {
+        if self.sweeps > 0 {
+            tracing::info!("{} on the way down are left and judged anew", trees(self.falling));
+        }
+        self.halt.send_replace(Halt::AtOnce);
+        self.halt = channel::Sender::new(Halt::GoOn);
+    }
+
     /// Tells the service manager in words, when they have changed.
     fn tell_status(&mut self) {
-        let sentence = self.account.sentence(self.falling, Timestamp::now());
+        let mut sentence = self.account.sentence(self.falling, Timestamp::now());
+        if self.slow_is_said && self.looking_since.is_some() {
+            sentence += "; cannot look: something keeps the kernel from answering";
+        }
         if sentence != self.said {
             (self.notify)(&[NotifyState::Status(&sentence)]);
             self.said = sentence;
         }
+    }
+}
+
+/// The next request; never, while nobody can ask.
+async fn next_request(post: &mut Post) -> Asked {
+    match post.server() {
+        Some(server) => server.next().await,
+        None => std::future::pending().await,
     }
 }
 

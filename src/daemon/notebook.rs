@@ -1,7 +1,7 @@
 //! The daemon's memory on disk: written when there is something new, seldom, and never in the loop's way.
 
 use crate::memory::Memory;
-use crate::state::{Lock, StateFolder};
+use crate::state::{Lock, LockError, StateFolder};
 use crate::status::MemoryFile;
 use std::io;
 use std::sync::Arc;
@@ -50,6 +50,39 @@ impl Notebook {
         MemoryFile { file: self.place.0.file().display().to_string(), problem: self.problem.clone() }
     }
 
+    /// Sees to it that nobody else remembers in the same place. `false`: somebody does, a sweep by hand after the folder was
+    /// removed.
+    pub(super) fn keep(&mut self, now: Duration) -> bool {
+        if self.writing || self.place.1.as_ref().is_none_or(Lock::is_in_place) {
+            return true;
+        }
+        let folder = self.place.0.clone();
+        match folder.lock() {
+            Ok(lock) => {
+                tracing::warn!("{} was removed and is written again", folder.file().display());
+                self.place = Arc::new((folder, Some(lock)));
+                self.written = None;
+                true
+            }
+            Err(LockError::Busy(_)) => false,
+            Err(error) => {
+                self.fail(&error.to_string());
+                self.written = Some((now, Memory::default()));
+                true
+            }
+        }
+    }
+
+    fn fail(&mut self, error: &str) {
+        if self.problem.is_none() {
+            tracing::warn!(
+                "cannot write {}: {error}; orphand goes on and would have to learn anew after a restart",
+                self.place.0.file().display()
+            );
+        }
+        self.problem = Some(error.to_owned());
+    }
+
     /// When this memory is to be written; `None` while nothing has changed, or nothing can be written.
     pub(super) fn due(&self, memory: &Memory) -> Option<Duration> {
         if self.writing || self.place.1.is_none() {
@@ -73,6 +106,7 @@ impl Notebook {
         self.writing = false;
         let file = self.place.0.file();
         match result {
+            Ok(()) if self.place.1.is_none() => {}
             Ok(()) => {
                 if self.problem.take().is_some() {
                     tracing::info!("{} can be written again", file.display());
@@ -80,13 +114,7 @@ impl Notebook {
                 self.written = Some((now, Memory::clone(&memory)));
             }
             Err(error) => {
-                if self.problem.is_none() {
-                    tracing::warn!(
-                        "cannot write {}: {error}; orphand goes on and would have to learn anew after a restart",
-                        file.display()
-                    );
-                }
-                self.problem = Some(error.to_string());
+                self.fail(&error.to_string());
                 // As if it had been written: the next try is a minute away.
                 let written = self.written.take().map_or(Memory::empty(memory.boot), |(_, written)| written);
                 self.written = Some((now, written));

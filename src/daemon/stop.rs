@@ -1,11 +1,13 @@
 //! Stopping: nothing new, what has begun is finished, and what was learnt is written.
 
 use super::signals::Signal;
-use super::{Daemon, DaemonError, Done, Pulse};
+use super::{Daemon, DaemonError, Done, Pulse, next_request};
+use crate::control::Request;
 use crate::host::Host;
 use crate::sweep::Halt;
 use crate::words::trees;
 use sd_notify::NotifyState;
+use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -21,6 +23,7 @@ where
 {
     pub(super) async fn stop(mut self, mut pulse: Pulse) -> Result<(), DaemonError> {
         (self.notify)(&[NotifyState::Stopping]);
+        self.refuse_askers("it is stopping");
         self.halt.send_replace(Halt::BeginNothing);
         if self.sweeps > 0 {
             tracing::info!("stopping when what has begun is finished; once more to leave at once");
@@ -39,6 +42,12 @@ where
                 },
                 signal = self.signals.next(), if !at_once => if signal == Signal::Stop {
                     until = self.leave();
+                },
+                asked = next_request(&mut self.post) => match asked.request {
+                    Request::Status => self.answer(asked),
+                    Request::Look => {
+                        let _ = asked.answer.send(json!({ "error": "it is stopping" }));
+                    }
                 },
                 () = sleep_until(until) => {
                     if at_once {

@@ -66,6 +66,8 @@ pub(super) struct Swept {
     pub(super) since_boot: Duration,
     /// How many trees were to be taken down.
     pub(super) trees: usize,
+    /// Whether it was told to leave everything as it is.
+    pub(super) was_left: bool,
 }
 
 /// A sweep has an event loop of its own: its looks hold up nobody but itself.
@@ -79,7 +81,7 @@ where
     let rules = Rules { judging, timing: settings.timing };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build();
     let result = runtime.and_then(|runtime| {
-        let reaped = runtime.block_on(sweep::sweep(&*host, rules, &memory, &look, &claims, halt));
+        let reaped = runtime.block_on(sweep::sweep(&*host, rules, &memory, &look, &claims, halt.clone()));
         reaped.map_err(io::Error::other)
     });
     let with_root = |reaped: Reaped| {
@@ -87,7 +89,7 @@ where
         (reaped, root)
     };
     let result = result.map(|reaped| reaped.into_iter().map(with_root).collect());
-    Done::Swept(Swept { result, since_boot, trees })
+    Done::Swept(Swept { result, since_boot, trees, was_left: *halt.borrow() == Halt::AtOnce })
 }
 
 pub(super) fn write(writing: Writing) -> Done {

@@ -5,7 +5,7 @@ use crate::config::{Sources, load};
 use crate::control::Request;
 use crate::host::Host;
 use crate::host::replay::Replay;
-use crate::state::StateFolder;
+use crate::state::{RuntimeFolder, StateFolder};
 use crate::testing::Table;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -26,9 +26,12 @@ const BEAT: Duration = Duration::from_millis(10);
 fn daemon(stuck: Arc<AtomicBool>) -> Told {
     let folder = tempfile::tempdir().expect("a folder");
     let mut table = Table::new();
-    table.add(40, 1, "bash");
-    table.add(50, 40, "claude");
-    table.add(10, 50, "foo-mcp").held_by(&[50]);
+    // Whoever runs the test is the one who may ask.
+    let uid = rustix::process::geteuid().as_raw();
+    table.as_user(uid);
+    table.add(40, 1, "bash").user(uid);
+    table.add(50, 40, "claude").user(uid);
+    table.add(10, 50, "foo-mcp").user(uid).held_by(&[50]);
     let beats = Arc::new(AtomicUsize::new(0));
     let (teller, words) = channel();
     let socket = folder.path().join("control");
@@ -37,8 +40,8 @@ fn daemon(stuck: Arc<AtomicBool>) -> Told {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let inside = runtime.enter();
         let host = Replay::new(table.table());
-        let uid = rustix::process::geteuid().as_raw();
-        let server = Server::listen(&path.join("control"), uid).expect("a socket");
+        let post =
+            Post::take(RuntimeFolder::at(path.clone(), host.observer()), host.observer()).expect("a post");
         let state = StateFolder::at(path.join("state"), host.observer());
         let sources = Sources::default();
         let setup = Setup {
@@ -46,7 +49,7 @@ fn daemon(stuck: Arc<AtomicBool>) -> Told {
             reload: Arc::new(move || load(&sources)),
             memory: Memory::empty(host.boot()),
             notebook: Notebook::new(state, Err("not here".to_owned())),
-            server,
+            post,
             notify: Box::new(move |states| {
                 for state in states {
                     if matches!(state, NotifyState::Watchdog) {

@@ -1,7 +1,8 @@
 //! The facts behind a verdict, one process at a time, in words; and what would make the denied ones readable.
 
-use super::{View, printable, user_name};
+use super::{View, user_name};
 use crate::process::{Channel, Descriptor, Fact, FarEnd, Holders, Listener, Pid, Process, Stream};
+use crate::redact::printable;
 use crate::words::{duration, size};
 
 /// Of a busy process no more than this many are told.

@@ -1,10 +1,11 @@
 //! The JSON contract, schema 1: a field is never renamed or removed.
 
 use super::facts::{advice, facts};
-use super::{Totals, View, command_line, command_words, sentence};
+use super::{Totals, View};
 use crate::catalog::{Catalog, Classified, Role, Strength};
 use crate::invocation::Invocation;
 use crate::judge::Judgement;
+use crate::redact::{command_line, command_words, sentence};
 use crate::sweep::{Outcome, Reaped};
 use serde_json::{Value, json};
 

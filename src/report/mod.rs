@@ -2,12 +2,10 @@
 
 mod facts;
 mod json;
-mod redact;
 mod status;
 mod text;
 
 pub use json::{command_json, explain_json, no_tree_json, scan_json, sweep_json};
-pub use redact::{command_line, command_words, printable, sentence};
 pub use status::status_text;
 pub use text::{explain_text, scan_text, sweep_text};
 
@@ -15,6 +13,7 @@ use crate::catalog::Catalog;
 use crate::judge::{Judgement, Plan, Verdict};
 use crate::look::Look;
 use crate::process::{Memory, Pid, Process};
+use crate::redact::printable;
 use std::time::Duration;
 
 /// A look with what is needed to speak about it.

@@ -1,6 +1,6 @@
 //! `orphand status` for people.
 
-use super::{printable, sentence};
+use crate::redact::{printable, sentence};
 use crate::status::{LastReap, Status};
 use crate::words::{duration, size, trees};
 use std::fmt::Write;
@@ -41,6 +41,10 @@ pub fn status_text(status: &Status) -> String {
             ),
         ),
         None => line("last look", "none yet"),
+    }
+    if status.looking_s > 2 {
+        let since = duration(Duration::from_secs(status.looking_s));
+        line("", &format!("one has been going on for {since}: something keeps the kernel from answering"));
     }
     if let Some(error) = &status.look_failed {
         line("", &format!("the one after that failed: {error}"));

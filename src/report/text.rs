@@ -1,10 +1,11 @@
 //! Tables for people: tree shape, verdict and reason in words, age, memory, owner. Fits the terminal, or 80 columns.
 
 use super::facts::{advice, facts};
-use super::{Totals, View, command_line, printable, sentence};
+use super::{Totals, View};
 use crate::judge::{Judgement, Verdict};
 use crate::process::{Pid, Process};
 use crate::reap::Ending;
+use crate::redact::{command_line, printable, sentence};
 use crate::sweep::{Outcome, Reaped};
 use crate::words::{duration, processes, size, trees};
 use anstyle::{AnsiColor, Style};

@@ -16,7 +16,19 @@ pub(super) struct Folder {
 
 /// A locked file. The lock ends with this value, or with the process.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "holding it is all that it is for")] File);
+pub struct Lock {
+    file: File,
+    place: PathBuf,
+}
+
+impl Lock {
+    /// Whether the file that is locked is still the one that others would try to lock.
+    pub fn is_in_place(&self) -> bool {
+        let number = |meta: fs::Metadata| (meta.dev(), meta.ino());
+        let (own, there) = (self.file.metadata().map(number), fs::symlink_metadata(&self.place).map(number));
+        own.is_ok_and(|own| there.is_ok_and(|there| own == there))
+    }
+}
 
 /// Why the lock was not had.
 #[derive(Debug, thiserror::Error)]
@@ -59,10 +71,16 @@ impl Folder {
         self.check_owner().map_err(unusable)?;
         let file = no_link().create(true).truncate(false).write(true).open(&place).map_err(unusable)?;
         match file.try_lock() {
-            Ok(()) => Ok(Lock(file)),
+            Ok(()) => Ok(Lock { file, place }),
             Err(TryLockError::WouldBlock) => Err(LockError::Busy(place)),
             Err(TryLockError::Error(error)) => Err(unusable(error)),
         }
+    }
+
+    /// Whether somebody holds the lock on a file of it. Makes nothing.
+    pub(super) fn is_locked(&self, name: &str) -> bool {
+        let file = no_link().read(true).open(self.path.join(name));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Whoever else could write here could tell us what we have seen.

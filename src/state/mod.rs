@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The folder in which orphand remembers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct StateFolder {
     folder: Folder,
 }

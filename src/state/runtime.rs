@@ -5,6 +5,8 @@ use super::{StateFolder, is_own_folder};
 use crate::process::Observer;
 use std::path::PathBuf;
 
+const LOCK: &str = "daemon.lock";
+
 /// The folder in which a daemon can be found.
 #[derive(Debug)]
 pub struct RuntimeFolder {
@@ -37,8 +39,13 @@ impl RuntimeFolder {
         self.folder.file("control")
     }
 
+    /// Whether there is a daemon of this scope, whether it answers or not.
+    pub fn is_taken(&self) -> bool {
+        self.folder.is_locked(LOCK)
+    }
+
     /// Whoever has this lock is the daemon of this scope.
     pub fn lock(&self) -> Result<Lock, LockError> {
-        self.folder.lock("daemon.lock")
+        self.folder.lock(LOCK)
     }
 }

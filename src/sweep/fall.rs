@@ -4,10 +4,11 @@ use super::{Freed, Halt, Held, Outcome, Reaped, Rules};
 use crate::catalog::{Classified, Role};
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
-use crate::look::{Falling, Look, alone_with_their_stdin, newcomers};
+use crate::look::{Falling, Look, newcomers};
 use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
-use crate::tree::{MemberRole, Roles, Tree};
+use crate::redact::sentence;
+use crate::tree::{MemberRole, Roles};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
@@ -34,7 +35,9 @@ struct Falls {
     escalation: Escalation,
     wake: Option<Duration>,
     wants_look: bool,
+    /// Whether nobody else has its stdin.
     alone: bool,
+    begun: bool,
     outcome: Option<reap::Outcome>,
     memory: BTreeMap<Pid, crate::process::Memory>,
 }
@@ -47,11 +50,9 @@ where
         rules: Rules<'a>,
         held: Held<'a, H>,
         view: Look,
-        judgements: Vec<Judgement>,
+        judgements: Vec<(Judgement, bool)>,
     ) -> Fall<'a, H> {
-        let trees: Vec<&Tree> = judgements.iter().map(|judgement| &judgement.tree).collect();
-        let alone = alone_with_their_stdin(held.host, &view.table, &trees);
-        let trees = (judgements.into_iter().zip(alone))
+        let trees = (judgements.into_iter())
             .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, &view.roles, rules.timing))
             .collect();
         Fall {
@@ -98,11 +99,15 @@ where
 
     async fn drive(&mut self, tasks: &tokio::task::LocalSet, mut halt: watch::Receiver<Halt>) {
         for at in 0..self.trees.len() {
+            if *halt.borrow() > Halt::GoOn {
+                break;
+            }
+            self.trees[at].begun = true;
             self.step(at, Event::Tick);
         }
         loop {
             self.look_for_newcomers(tasks);
-            let running = self.trees.iter().filter(|tree| tree.outcome.is_none());
+            let running = self.trees.iter().filter(|tree| tree.begun && tree.outcome.is_none());
             let Some(wake) = running.map(|tree| tree.wake.unwrap_or_default()).min() else { return };
             let mut ended = Vec::new();
             tokio::select! {
@@ -150,9 +155,10 @@ where
 
     fn signal(&self, at: usize, pid: Pid, signal: Signal) -> Option<Event> {
         let now = self.has_become(pid);
-        let server = &self.trees[at].judgement.tree.name;
+        let server = sentence(&self.trees[at].judgement.tree.name);
         let pin = self.held.pins.get(&pid)?;
         if let Some(what) = now {
+            let what = sentence(&what);
             tracing::warn!("process {pid} of {server} has become {what} and is left alone");
             return Some(Event::SignalFailed(pid, format!("it has become {what}")));
         }
@@ -233,7 +239,8 @@ where
         }
         self.held.pins.insert(pid, Rc::new(pin));
         self.watch(tasks, pid);
-        tracing::info!("process {pid} was started by {} on its way down", self.trees[at].judgement.tree.name);
+        let server = sentence(&self.trees[at].judgement.tree.name);
+        tracing::info!("process {pid} was started by {server} on its way down");
         let mut roles = Roles::default();
         roles.add(process, self.rules.judging.catalog);
         let role = match roles.role(pid) {
@@ -274,10 +281,23 @@ impl Falls {
             .filter_map(|(member, process)| Some((member.pid, *process.details.memory.known()?)))
             .collect();
         let escalation = Escalation::new(members, timing);
-        Falls { judgement, escalation, wake: None, wants_look: false, alone, outcome: None, memory }
+        Falls {
+            judgement,
+            escalation,
+            wake: None,
+            wants_look: false,
+            alone,
+            begun: false,
+            outcome: None,
+            memory,
+        }
     }
 
     fn conclude(mut self, now: Duration) -> Reaped {
+        if !self.begun {
+            let why = "orphand was asked to stop before the first signal".to_owned();
+            return Reaped::without_signal(self.judgement, Outcome::SparedOnRecheck(why));
+        }
         let survivors: Vec<ProcessId> = self.escalation.living().copied().collect();
         let living: Vec<Pid> = survivors.iter().map(|id| id.pid).collect();
         let outcome = self.outcome.unwrap_or_else(|| self.escalation.abandon("interrupted", now));

@@ -7,7 +7,7 @@ pub use claims::Claims;
 
 use crate::host::{Host, HostError, Pin};
 use crate::judge::{Judgement, Verdict};
-use crate::look::{Breadth, Judging, Look, look};
+use crate::look::{Breadth, Judging, Look, alone_with_their_stdin, look};
 use crate::memory::Memory;
 use crate::process::{Pid, ProcessId};
 use crate::reap::{self, Ending, Timing};
@@ -102,7 +102,8 @@ where
     let mut reaped = Vec::new();
     let mut candidates: Vec<Judgement> = first.plan.to_reap().cloned().collect();
     reaped.extend(leave_what_cannot_be_held(host.room_for_pins(), &mut candidates));
-    let mut view = None;
+    let mut view: Option<Look> = None;
+    let mut alone = HashMap::new();
     for round in 0..ROUNDS {
         candidates.retain(|judgement| match held.hold(&judgement.tree) {
             Ok(()) => true,
@@ -114,6 +115,11 @@ where
         if candidates.is_empty() {
             break;
         }
+        // Searching everybody takes its time, so it comes before the look that decides.
+        let trees: Vec<&Tree> = candidates.iter().map(|candidate| &candidate.tree).collect();
+        let before = view.as_ref().unwrap_or(first);
+        let found = alone_with_their_stdin(host, &before.table, &trees);
+        alone = trees.iter().map(|tree| tree.chain.clone()).zip(found).collect();
         // What is read now is of the held processes, as long as no pin has ended afterwards.
         let fresh = look(host, rules.judging, memory, Breadth::Orphans)?;
         let before = std::mem::take(&mut candidates);
@@ -141,12 +147,12 @@ where
             reaped.extend(Vec::into_iter(changing).map(spare));
         }
     }
-    if *halt.borrow() > Halt::GoOn {
-        let why = "orphand was asked to stop before the first signal";
-        let spare = |judgement| Reaped::without_signal(judgement, Outcome::SparedOnRecheck(why.to_owned()));
-        reaped.extend(std::mem::take(&mut candidates).into_iter().map(spare));
-    }
     if let Some(view) = view.filter(|_| !candidates.is_empty()) {
+        let with_alone = |judgement: Judgement| {
+            let alone = alone.get(&judgement.tree.chain) == Some(&true);
+            (judgement, alone)
+        };
+        let candidates = candidates.into_iter().map(with_alone).collect();
         reaped.extend(Fall::new(rules, held, view, candidates).run(halt).await);
     }
     reaped.sort_by_key(|reaped| reaped.judgement.tree.root);

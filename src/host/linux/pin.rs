@@ -17,7 +17,7 @@ impl PidFd {
     /// Takes hold of the process that has this number now.
     pub fn open(pid: Pid) -> Result<PidFd, HostError> {
         let raw = rustix::process::Pid::from_raw(pid.get()).ok_or(HostError::Ended)?;
-        match pidfd_open(raw, PidfdFlags::NONBLOCK) {
+        match pidfd_open(raw, PidfdFlags::empty()) {
             Ok(fd) => Ok(PidFd(fd)),
             Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
             Err(error) => Err(HostError::Refused(error.into())),

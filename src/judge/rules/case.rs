@@ -330,8 +330,12 @@ impl Case<'_> {
         digest(std::iter::once(user.as_str()).chain(words))
     }
 
-    /// How often it has come back right after it was taken down.
+    /// How often it has come back right after it was taken down. What its client had started again and left again, nobody
+    /// restarts.
     pub(super) fn returns(&self) -> usize {
+        if self.was_owned() {
+            return 0;
+        }
         let table = self.scene.table;
         let started = table.at.since_boot.saturating_sub(table.age(self.root));
         self.scene.memory.returns(self.command(), started)

@@ -151,7 +151,15 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
     if missing.is_empty() {
         return No("every fact that the verdict needs could be read".to_owned());
     }
-    let help = if missing.iter().all(|what| what.contains("network namespace")) {
+    // Whoever has ended cannot be read, whatever one is allowed to.
+    let has_ended = |process: &Process| {
+        let details = &process.details;
+        details.marks == Fact::Gone || details.listeners == Fact::Gone || details.moved == Fact::Gone
+    };
+    let ended = case.members().find(|process| has_ended(process));
+    let help = if let Some(process) = ended {
+        &format!("Process {} has ended meanwhile; the next look tells", process.pid())
+    } else if missing.iter().all(|what| what.contains("network namespace")) {
         "Run orphand inside that network namespace"
     } else if case.scene.table.observer.uid == 0 {
         "orphand needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH for it, and a /proc without hidepid"
