@@ -3,6 +3,7 @@
 use super::Request;
 use serde_json::Value;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ const MOST: usize = 8;
 /// Listens until it is dropped, and takes the socket away then.
 pub struct Server {
     socket: PathBuf,
+    number: Option<(u64, u64)>,
     requests: mpsc::Receiver<Asked>,
     listening: tokio::task::JoinHandle<()>,
 }
@@ -42,7 +44,7 @@ impl Server {
         let listener = UnixListener::bind(socket)?;
         let (sender, requests) = mpsc::channel(MOST);
         let listening = tokio::spawn(accept(listener, sender, uid));
-        Ok(Server { socket: socket.to_owned(), requests, listening })
+        Ok(Server { socket: socket.to_owned(), number: number_of(socket), requests, listening })
     }
 
     /// The next request.
@@ -57,8 +59,16 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.listening.abort();
-        let _ = std::fs::remove_file(&self.socket);
+        // Another daemon may have put its own there.
+        if self.number == number_of(&self.socket) {
+            let _ = std::fs::remove_file(&self.socket);
+        }
     }
+}
+
+/// What tells one socket from another of the same name.
+fn number_of(socket: &Path) -> Option<(u64, u64)> {
+    std::fs::symlink_metadata(socket).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 async fn accept(listener: UnixListener, requests: mpsc::Sender<Asked>, uid: u32) {

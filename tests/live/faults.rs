@@ -302,3 +302,181 @@ fn a_sweep_by_hand_is_waited_for() {
         assert_eq!(duty.status(stage)["reaped"]["trees"], 0, "nothing was left for the daemon");
     });
 }
+
+#[test]
+fn a_reload_leaves_what_was_condemned_by_the_settings_before() {
+    on_stage("faults::a_reload_leaves_what_was_condemned_by_the_settings_before", |stage| {
+        let file = stage.folder.path().join("own.toml");
+        std::fs::write(&file, "").expect("written");
+        stage.enter(stubborn("orphan"));
+        stage.options.extend(["--config".to_owned(), file.display().to_string()]);
+        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
+            stage.options.extend(["--set".to_owned(), set.to_owned()]);
+        }
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("orphan-dead");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        // Not a word has changed: nothing is left.
+        duty.signal(Signal::HUP);
+        duty.hear("RELOADING=1");
+        duty.hear("READY=1");
+        assert_eq!(duty.status(stage)["trees"]["falling"], 1);
+        std::fs::write(&file, "[[protect]]\nname = 'mine'\nprogram = 'foo-mcp'\n").expect("written");
+        duty.signal(Signal::HUP);
+        let status = duty.wait(stage, "it is left", |status| {
+            status["trees"]["falling"] == 0 && status["trees"]["spare"] == 1
+        });
+        assert_eq!(status["configuration"]["problems"], serde_json::json!([]));
+        assert!(duty.stop().success());
+        stage.assert_alive(&["orphan"]);
+    });
+}
+
+#[test]
+fn folders_that_are_removed_are_made_again() {
+    on_stage("faults::folders_that_are_removed_are_made_again", |stage| {
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        let mut duty = on_duty(stage, &[]);
+        for folder in ["run", "state"] {
+            std::fs::remove_dir_all(stage.folder.path().join(folder)).expect("removed");
+        }
+        assert_eq!(stage.orphand(&["status"]).status.code(), Some(1), "nobody is found");
+        // A death is noticed all the same, and then the daemon can be found again.
+        stage.crash("dead");
+        stage.wait_until("it can be asked again", |stage| stage.folder.path().join("run/control").exists());
+        duty.wait(stage, "the orphan is gone", |status| status["reaped"]["trees"] == 1);
+        assert_eq!(duty.says("was removed"), 2, "{}", duty.log());
+        assert!(duty.stop().success());
+        assert!(stage.folder.path().join("state/memory.json").exists());
+    });
+}
+
+#[test]
+fn a_daemon_whose_place_was_taken_leaves() {
+    on_stage("faults::a_daemon_whose_place_was_taken_leaves", |stage| {
+        let mut first = on_duty(stage, &[]);
+        for folder in ["run", "state"] {
+            std::fs::remove_dir_all(stage.folder.path().join(folder)).expect("removed");
+        }
+        let second = on_duty(stage, &[]);
+        first.signal(Signal::USR1);
+        assert_eq!(first.ended().code(), Some(1));
+        assert_eq!(second.says("taken over"), 1, "{}", second.log());
+        assert_eq!(second.status(stage)["pid"], second.pid());
+    });
+}
+
+#[test]
+fn who_cannot_be_asked_is_not_swept_beside() {
+    on_stage("faults::who_cannot_be_asked_is_not_swept_beside", |stage| {
+        let duty = on_duty(stage, &[]);
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+        stage.crash("dead");
+        std::fs::remove_file(stage.folder.path().join("run/control")).expect("removed");
+        let sweep = stage.orphand(&["sweep"]);
+        assert_eq!(sweep.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&sweep.stderr).contains("does not listen"), "{sweep:?}");
+        stage.assert_alive(&["orphan"]);
+        duty.signal(Signal::USR1);
+        stage.wait_until("it can be asked again", |stage| stage.folder.path().join("run/control").exists());
+        duty.wait(stage, "the orphan is gone", |status| status["reaped"]["trees"] == 1);
+    });
+}
+
+#[test]
+fn readers_who_do_not_read_stop_nothing() {
+    on_stage("faults::readers_who_do_not_read_stop_nothing", |stage| {
+        stage.enter(client("live").child(actor("server", "foo-mcp")));
+        // A log that takes nothing, one that nobody reads, and one whose reader has gone; notices that nobody hears.
+        let (nobody_reads, full_pipe) = std::io::pipe().expect("a pipe");
+        rustix::pipe::fcntl_setpipe_size(&full_pipe, 4096).expect("made small");
+        let (reader, no_reader) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        for stderr in [std::process::Stdio::from(full), full_pipe.into(), no_reader.into()] {
+            let socket = stage.folder.path().join("deaf");
+            let _ = std::fs::remove_file(&socket);
+            let deaf = std::os::unix::net::UnixDatagram::bind(&socket).expect("a socket");
+            let mut command = stage.command(&["--log", "debug", "run", "--set", "look.interval=1h"]);
+            command.env("NOTIFY_SOCKET", &socket).env("WATCHDOG_USEC", "1000").stderr(stderr);
+            let mut daemon = command.spawn().expect("orphand runs");
+            for _ in 0..60 {
+                stage.wait_until("it answers", |stage| stage.orphand(&["sweep"]).status.success());
+            }
+            let pid = rustix::process::Pid::from_child(&daemon);
+            let pin =
+                rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).expect("it lives");
+            rustix::process::pidfd_send_signal(pin, Signal::TERM).expect("signalled");
+            assert!(daemon.wait().expect("it ends").success());
+            drop(deaf);
+        }
+        drop(nobody_reads);
+    });
+}
+
+#[test]
+fn a_name_cannot_write_lines_of_its_own_into_the_log() {
+    on_stage("faults::a_name_cannot_write_lines_of_its_own_into_the_log", |stage| {
+        let hostile = "node '/h/node_modules/.bin/evil\n<0>kernel: on fire\u{1b}[31m-mcp'";
+        let late = actor("late", "node late.js").stdio("inherit");
+        let orphan = actor("orphan", hostile).heir(late);
+        stage.enter(client("dead").child(orphan));
+        let mut duty = on_duty(stage, &["--log", "debug"]);
+        stage.crash("dead");
+        duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+        assert!(duty.stop().success());
+        let log = duty.log();
+        assert!(log.contains("on fire") && log.contains("on its way down"), "{log}");
+        assert!(!log.contains('\u{1b}') && log.lines().all(|line| line.starts_with("20")), "{log}");
+    });
+}
+
+#[test]
+fn what_its_client_starts_again_each_time_is_taken_down_each_time() {
+    on_stage("faults::what_its_client_starts_again_each_time_is_taken_down_each_time", |stage| {
+        let duty = on_duty(stage, &[]);
+        for round in 1..=6 {
+            stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
+            stage.sweep();
+            stage.crash("dead");
+            duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == round);
+        }
+    });
+}
+
+#[test]
+fn while_it_stops_it_answers() {
+    on_stage("faults::while_it_stops_it_answers", |stage| {
+        stage.enter(stubborn("orphan"));
+        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
+            stage.options.extend(["--set".to_owned(), set.to_owned()]);
+        }
+        let mut duty = on_duty(stage, &[]);
+        stage.crash("orphan-dead");
+        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        duty.signal(Signal::TERM);
+        duty.hear("STOPPING=1");
+        assert_eq!(duty.status(stage)["trees"]["falling"], 1);
+        let sweep = stage.orphand(&["sweep"]);
+        assert!(String::from_utf8_lossy(&sweep.stderr).contains("it is stopping"), "{sweep:?}");
+        duty.signal(Signal::TERM);
+        assert!(duty.ended().success());
+    });
+}
+
+#[test]
+fn a_configuration_that_is_no_file_is_not_waited_for() {
+    on_stage("faults::a_configuration_that_is_no_file_is_not_waited_for", |stage| {
+        let file = stage.folder.path().join("own.toml");
+        std::fs::write(&file, "").expect("written");
+        stage.options.extend(["--config".to_owned(), file.display().to_string()]);
+        let mut duty = on_duty(stage, &[]);
+        std::fs::remove_file(&file).expect("removed");
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+            .expect("a FIFO");
+        duty.signal(Signal::HUP);
+        duty.hear("RELOADING=1");
+        duty.hear("READY=1");
+        assert_eq!(duty.says("is no regular file"), 1, "{}", duty.log());
+    });
+}
