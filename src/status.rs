@@ -36,6 +36,8 @@ pub struct Status {
     pub next_look_s: u64,
     /// MCP trees by verdict.
     pub trees: Trees,
+    /// Trees that are not simply left to their owner, as the last look saw them; a hundred at the most.
+    pub open: Vec<OpenTree>,
     /// Clients whose end is waited for.
     pub watched: Watched,
     /// What was taken down since it began.
@@ -84,6 +86,28 @@ pub struct Trees {
     pub report: usize,
     /// Being taken down.
     pub falling: usize,
+}
+
+/// A tree without an owner, or one that leaks below a live client.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OpenTree {
+    /// Its root.
+    pub root: i32,
+    /// The server's name.
+    pub server: String,
+    /// The client's name, where it is known.
+    pub client: Option<String>,
+    /// `reap`, `wait`, `spare` or `report`.
+    pub verdict: String,
+    /// Why.
+    pub code: String,
+    /// The same in words.
+    pub text: String,
+    /// For how many seconds it has been seen orphaned; `None` when it is not, or was seen for the first time.
+    pub orphaned_s: Option<u64>,
+    /// How many seconds it had to wait, at that look.
+    pub wait_s: Option<u64>,
 }
 
 /// Parents of live trees.

@@ -1,11 +1,11 @@
 //! What the daemon has seen and done, for `status` and for the service manager's own line.
 
 use super::schedule::Because;
-use crate::judge::Verdict;
+use crate::judge::{Code, Judgement, Verdict};
 use crate::look::Look;
 use crate::process::{Details, Fact};
 use crate::redact::sentence;
-use crate::status::{LastLook, LastReap, Totals, Trees};
+use crate::status::{LastLook, LastReap, OpenTree, Totals, Trees};
 use crate::sweep::{Outcome, Reaped};
 use crate::words::{size, stamp, trees};
 use jiff::Timestamp;
@@ -15,6 +15,8 @@ use std::time::Duration;
 
 /// So many trees are told of one by one.
 const MOST: usize = 20;
+/// The same of trees that are there.
+const MOST_OPEN: usize = 100;
 
 /// Counts since the daemon began.
 pub(super) struct Account {
@@ -23,6 +25,7 @@ pub(super) struct Account {
     pub(super) last_look: Option<LastLook>,
     pub(super) look_failed: Option<String>,
     pub(super) trees: Trees,
+    pub(super) open: Vec<OpenTree>,
     pub(super) reaped: Totals,
     pub(super) last_reaps: VecDeque<LastReap>,
 }
@@ -35,6 +38,7 @@ impl Account {
             last_look: None,
             look_failed: None,
             trees: Trees::default(),
+            open: Vec::new(),
             reaped: Totals::default(),
             last_reaps: VecDeque::new(),
         }
@@ -66,6 +70,8 @@ impl Account {
             report: count(Verdict::Report),
             falling: 0,
         };
+        let open = judgements.iter().filter(|judgement| judgement.code() != Code::Owned);
+        self.open = open.take(MOST_OPEN).map(open_tree).collect();
     }
 
     pub(super) fn note_reaped(&mut self, reaped: &Reaped) {
@@ -73,7 +79,7 @@ impl Account {
             self.reaped.failed += usize::from(reaped.outcome.is_failure());
             return;
         };
-        let freed = reaped.freed.rss + reaped.freed.swap;
+        let freed = reaped.freed.given_back();
         let failed = reaped.outcome.is_failure();
         self.reaped.trees += usize::from(!failed);
         self.reaped.failed += usize::from(failed);
@@ -107,6 +113,20 @@ impl Account {
             text += &format!(", {} given back since {}", size(self.reaped.freed), since(self.since, now));
         }
         text
+    }
+}
+
+fn open_tree(judgement: &Judgement) -> OpenTree {
+    let seconds = |time: Duration| time.as_secs();
+    OpenTree {
+        root: judgement.tree.root.get(),
+        server: sentence(&judgement.tree.name),
+        client: judgement.client.as_ref().map(|client| sentence(&client.name)),
+        verdict: judgement.verdict.word().to_owned(),
+        code: judgement.code().word().to_owned(),
+        text: sentence(&judgement.reasons[0].text),
+        orphaned_s: judgement.orphaned_for.map(seconds),
+        wait_s: judgement.wait.map(seconds),
     }
 }
 

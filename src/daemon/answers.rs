@@ -87,6 +87,7 @@ where
             looking_s: self.looking_since.map_or(0, |since| self.now().saturating_sub(since).as_secs()),
             next_look_s: self.schedule.due().map_or(0, |_| self.schedule.left(self.now()).as_secs()),
             trees,
+            open: self.account.open.clone(),
             watched: Watched { parents, missed },
             reaped: self.account.reaped,
             last_reaps: self.account.last_reaps.iter().cloned().collect(),

@@ -10,30 +10,67 @@ use crate::sweep::{Outcome, Reaped};
 use crate::words::{duration, processes, size};
 use std::collections::HashMap;
 
-/// What was said last of each tree, by its root.
+/// What was seen and said last of each tree, by its root.
 #[derive(Default)]
 pub(super) struct Journal {
-    said: HashMap<ProcessId, String>,
+    trees: HashMap<ProcessId, Entry>,
+}
+
+#[derive(Default)]
+struct Entry {
+    name: String,
+    seen: String,
+    said: Option<String>,
 }
 
 impl Journal {
-    /// Says which verdicts have changed. `is_falling`: trees in an escalation are left to that one.
-    pub(super) fn note_look(&mut self, look: &Look, mode: Mode, is_falling: impl Fn(&Judgement) -> bool) {
-        let lives = |id: &ProcessId, table: &ProcessTable| {
-            table.get(id.pid).is_some_and(|process| process.id.same(id))
-        };
-        self.said.retain(|id, _| lives(id, &look.table));
+    /// Says which verdicts have changed, when two looks agree: at an ordinary end of a client its servers are orphans for a
+    /// moment. Returns whether there is one that the next look is to confirm. `is_falling`: trees in an escalation are left
+    /// to that one.
+    pub(super) fn note_look(
+        &mut self,
+        look: &Look,
+        mode: Mode,
+        is_falling: impl Fn(&Judgement) -> bool,
+    ) -> bool {
+        self.note_ends(&look.table);
+        let mut unsaid = false;
         for judgement in look.plan.judgements.iter().filter(|judgement| !is_falling(judgement)) {
             let Some(root) = look.table.get(judgement.tree.root) else { continue };
             // What is to be taken down is said with what came of it, unless nothing will.
             if judgement.verdict == Verdict::Reap && mode == Mode::Enforce {
                 continue;
             }
+            // A healthy tree is no news.
+            if judgement.code() == Code::Owned {
+                self.trees.remove(&root.id);
+                continue;
+            }
             let verdict = format!("{} {}", judgement.verdict.word(), judgement.code().word());
-            if self.is_new(root.id, &verdict) {
+            let entry = self.trees.entry(root.id).or_default();
+            entry.name.clone_from(&judgement.tree.name);
+            if entry.said.as_ref() == Some(&verdict) {
+                entry.seen = verdict;
+            } else if entry.seen == verdict {
+                entry.said = Some(verdict);
                 say_verdict(judgement);
+            } else {
+                entry.seen = verdict;
+                unsaid = true;
             }
         }
+        unsaid
+    }
+
+    /// Of whom something was said, it is said that he is gone.
+    fn note_ends(&mut self, table: &ProcessTable) {
+        self.trees.retain(|id, entry| {
+            let lives = table.get(id.pid).is_some_and(|process| process.id.same(id));
+            if !lives && entry.said.is_some() {
+                tracing::info!(tree = id.pid.get(), server = sentence(&entry.name), "has ended by itself");
+            }
+            lives
+        });
     }
 
     /// Says what came of a tree, where that is news: what keeps happening to one is said once.
@@ -41,7 +78,7 @@ impl Journal {
         let judgement = &reaped.judgement;
         let (tree, code) = (judgement.tree.root.get(), judgement.code().word());
         let (server, client) = (sentence(&judgement.tree.name), client_name(judgement));
-        let client = client.as_str();
+        let client = client.as_deref();
         let news = match &reaped.outcome {
             Outcome::Ended(ended) if reaped.outcome.is_failure() => {
                 let survivors = ended.survivors.iter().map(|(pid, why)| match why {
@@ -59,7 +96,9 @@ impl Journal {
         }
         match &reaped.outcome {
             Outcome::Ended(ended) if reaped.is_gone() => {
-                let freed = size(reaped.freed.rss + reaped.freed.swap);
+                // It has not ended by itself.
+                root.map(|id| self.trees.remove(&id));
+                let freed = size(reaped.freed.given_back());
                 let (signalled, took) = (processes(ended.terminated.max(ended.killed)), duration(ended.took));
                 let (result, why) = (ended.ending.word(), sentence(&judgement.reasons[0].text));
                 tracing::info!(
@@ -79,20 +118,17 @@ impl Journal {
     }
 
     fn is_new(&mut self, root: ProcessId, text: &str) -> bool {
-        self.said.insert(root, text.to_owned()).as_deref() != Some(text)
+        let entry = self.trees.entry(root).or_default();
+        entry.said.replace(text.to_owned()).as_deref() != Some(text)
     }
 }
 
 fn say_verdict(judgement: &Judgement) {
     let (tree, code) = (judgement.tree.root.get(), judgement.code().word());
     let (server, client) = (sentence(&judgement.tree.name), client_name(judgement));
-    let client = client.as_str();
+    let client = client.as_deref();
     let why = sentence(&judgement.reasons[0].text);
     match judgement.verdict {
-        // A healthy tree is no news.
-        Verdict::Spare if judgement.code() == Code::Owned => {
-            tracing::debug!(tree, server, client, code, "{why}");
-        }
         Verdict::Spare => tracing::info!(tree, server, client, code, "spared: {why}"),
         Verdict::Wait => tracing::info!(tree, server, client, code, "waits: {why}"),
         Verdict::Report => tracing::warn!(tree, server, client, code, "left for you to decide: {why}"),
@@ -100,6 +136,6 @@ fn say_verdict(judgement: &Judgement) {
     }
 }
 
-fn client_name(judgement: &Judgement) -> String {
-    judgement.client.as_ref().map_or_else(String::new, |client| sentence(&client.name))
+fn client_name(judgement: &Judgement) -> Option<String> {
+    judgement.client.as_ref().map(|client| sentence(&client.name))
 }

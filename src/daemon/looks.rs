@@ -11,6 +11,10 @@ use crate::sweep::Halt;
 use crate::words::{processes, trees};
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// A verdict that still holds after this time is no passing one.
+const SETTLED: Duration = Duration::from_secs(2);
 
 impl<H> Daemon<H>
 where
@@ -47,10 +51,11 @@ where
         let claims = self.claims.clone();
         let is_falling =
             |judgement: &Judgement| judgement.tree.members.iter().any(|member| claims.contains(member.pid));
-        let judgements = || look.plan.judgements.iter();
-        let waits =
-            judgements().filter(|judgement| !is_falling(judgement)).filter_map(|judgement| judgement.wait);
-        self.schedule.end(now, took, waits.min());
+        let unsaid = is_of_now && self.journal.note_look(&look, looked.settings.mode, &is_falling);
+        let judgements = look.plan.judgements.iter().filter(|judgement| !is_falling(judgement));
+        let waits = judgements.filter_map(|judgement| judgement.wait);
+        let wait = waits.chain(unsaid.then_some(SETTLED)).min();
+        self.schedule.end(now, took, wait);
         self.account.note_look(&look, looked.because, took);
         self.answer_askers(&look, &looked.settings, number);
         if self.watch.follow(&*self.host, parents_of_live_trees(&look)) {
@@ -65,15 +70,14 @@ where
                 ""
             };
             tracing::info!(
-                "looking after {scope}{observes}: {}, {} of them orphaned",
-                trees(self.account.trees.total).replace("tree", "MCP tree")
-                    + " among "
-                    + &processes(look.table.len()),
+                "orphand {} looks after {scope}{observes}: {} among {}, {} of them orphaned",
+                env!("CARGO_PKG_VERSION"),
+                trees(self.account.trees.total).replace("tree", "MCP tree"),
+                processes(look.table.len()),
                 self.account.trees.orphaned
             );
         }
         if is_of_now {
-            self.journal.note_look(&look, looked.settings.mode, is_falling);
             self.begin_sweep(look, looked.settings, is_falling);
         } else {
             // Judged by settings that are no longer in force.

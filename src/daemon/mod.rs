@@ -18,7 +18,7 @@ mod watch;
 pub use notebook::Notebook;
 pub use post::{Post, PostError};
 
-use crate::config::{ConfigError, Settings};
+use crate::config::{ConfigError, Mode, Settings};
 use crate::control::Asked;
 use crate::host::{Host, HostError};
 use crate::look::Familiar;
@@ -294,7 +294,10 @@ where
                 self.configuration =
                     Configuration { loaded_at: stamp(Timestamp::now()), problems: Vec::new() };
                 self.schedule.ask(self.now(), Because::Asked);
-                tracing::info!("the configuration was read again");
+                tracing::info!(
+                    "the configuration was read again{}",
+                    if self.settings.mode == Mode::Observe { "; mode = \"observe\"" } else { "" }
+                );
             }
             Err(error) => {
                 self.configuration.problems = error.0.iter().map(ToString::to_string).collect();

@@ -26,7 +26,9 @@ use reader::Reader;
 pub enum Breadth {
     /// Trees that somebody inherited, and those of live clients.
     Orphans,
-    /// Every tree, also those with an owner.
+    /// The same, and whose every other tree is: what a daemon waits for.
+    Owners,
+    /// Every tree, also those with an owner, with everything about it.
     Everything,
 }
 
@@ -66,7 +68,7 @@ pub fn look_again<H: Host>(
     memory: &Memory,
     familiar: &mut Familiar,
 ) -> Result<Look, HostError> {
-    let (look, adopters) = look_past(familiar, host, judging, memory, Breadth::Orphans)?;
+    let (look, adopters) = look_past(familiar, host, judging, memory, Breadth::Owners)?;
     familiar.learn(&look, &adopters);
     Ok(look)
 }
@@ -84,7 +86,7 @@ fn look_past<H: Host>(
     let mut reader = Reader { host, catalog, policy, memory, familiar, roles: Roles::default() };
     let adopters = match breadth {
         Breadth::Orphans => reader.read_orphans(&mut table),
-        Breadth::Everything => reader.read_everything(&mut table),
+        Breadth::Owners | Breadth::Everything => reader.read_everything(&mut table),
     };
     let found = reader.read_trees(&mut table, &adopters, breadth);
     let scene = Scene { table: &table, roles: &reader.roles, catalog, policy, memory };

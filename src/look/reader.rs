@@ -23,7 +23,7 @@ impl<H: Host> Reader<'_, H> {
     /// Command lines of every program on the machine.
     pub(super) fn read_everything(&mut self, table: &mut ProcessTable) -> Adopters {
         let all: Vec<Pid> = table.iter().filter(|process| !process.kernel).map(Process::pid).collect();
-        self.read_commands(table, &all);
+        self.read_roles(table, &all);
         self.find_adopters(table)
     }
 
@@ -225,7 +225,7 @@ impl<H: Host> Reader<'_, H> {
             parent.is_some_and(|parent| self.roles.role(parent) == Some(Role::Client))
         };
         is_ownerless(table, tree)
-            || breadth == Breadth::Everything
+            || breadth != Breadth::Orphans
             || below_client()
             || self.below_wrapper(table, tree)
     }
@@ -268,7 +268,7 @@ impl<H: Host> Reader<'_, H> {
             };
             let below_client =
                 above.get(chain.len()).is_some_and(|pid| self.roles.role(*pid) == Some(Role::Client));
-            if inherited || below_client || breadth == Breadth::Everything {
+            if inherited || below_client || breadth != Breadth::Orphans {
                 likely.push(process.pid());
                 likely.extend(chain);
             }

@@ -142,7 +142,7 @@ fn totals(view: View<'_>) -> Value {
 }
 
 fn outcome(done: &Reaped) -> Value {
-    let freed = json!({ "rss": done.freed.rss, "swap": done.freed.swap });
+    let freed = json!({ "rss": done.freed.rss, "pss": done.freed.pss, "swap": done.freed.swap });
     match &done.outcome {
         Outcome::Ended(ended) => {
             let result = ended.ending.word();

@@ -1,10 +1,13 @@
 //! `orphand status` for people.
 
 use crate::redact::{printable, sentence};
-use crate::status::{LastReap, Status};
+use crate::status::{LastReap, OpenTree, Status};
 use crate::words::{duration, size, trees};
 use std::fmt::Write;
 use std::time::Duration;
+
+/// Of more trees than this only the number is said.
+const MOST_OPEN: usize = 10;
 
 /// Everything that the daemon says of itself.
 pub fn status_text(status: &Status) -> String {
@@ -57,11 +60,20 @@ pub fn status_text(status: &Status) -> String {
             found.total, found.orphaned, found.reap, found.wait, found.spare, found.report, found.falling
         ),
     );
-    let mut watched = format!("{} parents of live trees", status.watched.parents);
+    for tree in status.open.iter().take(MOST_OPEN) {
+        line("", &open_line(tree));
+    }
+    if status.open.len() > MOST_OPEN {
+        line("", "... (`orphand scan` shows all)");
+    }
+    let mut watched = match status.watched.parents {
+        1 => "the end of 1 client or other parent of servers".to_owned(),
+        parents => format!("the end of {parents} clients or other parents of servers"),
+    };
     if status.watched.missed > 0 {
         let _ = write!(
             watched,
-            "; {} more only at each look, for want of open files (`ulimit -n`)",
+            "; of {} more it learns only at the next look, for want of open files (`ulimit -n`)",
             status.watched.missed
         );
     }
@@ -87,6 +99,20 @@ pub fn status_text(status: &Status) -> String {
         line("cannot", &format!("{}. Remedy: {}", shortcoming.what, shortcoming.remedy));
     }
     out
+}
+
+fn open_line(tree: &OpenTree) -> String {
+    let client = tree.client.as_ref().map_or(String::new(), |client| format!(" of {}", sentence(client)));
+    let wait =
+        tree.wait_s.map_or(String::new(), |wait| format!(", {} to go", duration(Duration::from_secs(wait))));
+    format!(
+        "{} {}{client} ({}): {}{wait}: {}",
+        tree.verdict,
+        sentence(&tree.server),
+        tree.root,
+        tree.code,
+        sentence(&tree.text)
+    )
 }
 
 fn reap_line(reap: &LastReap) -> String {

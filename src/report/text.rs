@@ -52,7 +52,7 @@ pub fn sweep_text(view: View<'_>, reaped: &[Reaped], dry_run: bool) -> String {
         out.push_str("Nothing was signalled.\n");
         return out;
     }
-    let freed: u64 = reaped.iter().map(|reaped| reaped.freed.rss + reaped.freed.swap).sum();
+    let freed: u64 = reaped.iter().map(|reaped| reaped.freed.given_back()).sum();
     let failed = reaped.iter().filter(|reaped| reaped.outcome.is_failure()).count();
     let left =
         shown.len() - reaped.iter().filter(|reaped| !reaped.outcome.is_failure()).count().min(shown.len());

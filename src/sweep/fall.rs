@@ -302,9 +302,10 @@ impl Falls {
         let living: Vec<Pid> = survivors.iter().map(|id| id.pid).collect();
         let outcome = self.outcome.unwrap_or_else(|| self.escalation.abandon("interrupted", now));
         let ended = self.memory.iter().filter(|(pid, _)| !living.contains(pid));
-        let mut freed = Freed::default();
+        let mut freed = Freed { pss: Some(0), ..Freed::default() };
         for (_, memory) in ended {
             freed.rss += memory.rss;
+            freed.pss = freed.pss.zip(memory.pss).map(|(sum, part)| sum + part);
             freed.swap += memory.swap;
         }
         Reaped { judgement: self.judgement, outcome: Outcome::Ended(outcome), freed, survivors }

@@ -57,8 +57,10 @@ pub struct Reaped {
 /// Memory given back, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Freed {
-    /// Resident memory.
+    /// Resident memory. What processes share is in it once for each.
     pub rss: u64,
+    /// Proportional memory, where the kernel tells it of each.
+    pub pss: Option<u64>,
     /// Swap.
     pub swap: u64,
 }
@@ -72,6 +74,13 @@ pub enum Halt {
     BeginNothing,
     /// To leave everything as it is.
     AtOnce,
+}
+
+impl Freed {
+    /// What the machine got back, as near as can be told.
+    pub fn given_back(&self) -> u64 {
+        self.pss.unwrap_or(self.rss) + self.swap
+    }
 }
 
 /// Everything that a sweep acts by.

@@ -80,7 +80,7 @@ fn an_orphan_that_has_to_wait_is_looked_at_again_when_its_time_is_over() {
         assert_eq!(status["next_look_s"], 0, "long before the interval of an hour");
         wait_for_reaps(&duty, stage, 1);
         stage.assert_gone(&["orphan"]);
-        assert_eq!(duty.says("waits:"), 1, "{}", duty.log());
+        assert_eq!(duty.says("waits:"), 0, "it was over before two looks agreed: {}", duty.log());
     });
 }
 
@@ -263,12 +263,58 @@ fn a_verdict_is_said_once_and_again_when_it_changes() {
         let duty = on_duty(stage, &[]);
         stage.crash("dead");
         duty.wait(stage, "it is an orphan", |status| status["trees"]["orphaned"] == 1);
+        assert_eq!(duty.says("foo-mcp"), 0, "one look does not make a verdict: {}", duty.log());
         for _ in 0..5 {
             stage.sweep();
         }
         assert!(duty.status(stage)["looks"].as_u64().expect("a count") >= 6);
         assert_eq!(duty.says("spared: ORPHAND=keep"), 1, "{}", duty.log());
         assert_eq!(duty.says("foo-mcp"), 1, "its life below its client was no news: {}", duty.log());
+        let open = &duty.status(stage)["open"][0];
+        assert_eq!((&open["code"], &open["root"]), (&"protected".into(), &stage.pid("kept").into()));
+        let text = String::from_utf8(stage.orphand(&["status"]).stdout).expect("text");
+        assert!(text.contains("spare foo-mcp of opencode"), "{text}");
+        stage.send("kept", Signal::KILL);
+        stage.wait_until("it is gone", |stage| !stage.lives("kept"));
+        stage.sweep();
+        assert_eq!(duty.says("has ended by itself"), 1, "{}", duty.log());
+    });
+}
+
+#[test]
+fn servers_that_end_with_their_client_are_no_news() {
+    on_stage("daemon::servers_that_end_with_their_client_are_no_news", |stage| {
+        let mut live = client("client");
+        for number in 0..5 {
+            live = live.child(actor(&format!("server{number}"), "foo-mcp").does(&["die-with-parent"]));
+        }
+        stage.enter(live);
+        stage.options.extend(["--set".to_owned(), "orphan.min_age=1h".to_owned()]);
+        let duty = on_duty(stage, &[]);
+        stage.crash("client");
+        duty.wait(stage, "it has looked", |status| status["looks"].as_u64() >= Some(2));
+        duty.wait(stage, "they are gone", |status| status["trees"]["total"] == 0);
+        assert_eq!(duty.says("foo-mcp"), 0, "{}", duty.log());
+    });
+}
+
+#[test]
+fn the_death_of_a_client_that_nobody_knows_is_noticed_too() {
+    on_stage("daemon::the_death_of_a_client_that_nobody_knows_is_noticed_too", |stage| {
+        let agent = |name: &str| actor(name, "node /h/agents/mine.js").stdio("null");
+        stage.enter(agent("dead").child(npx("orphan", "foo-mcp")));
+        stage.enter(agent("live").child(npx("twin", "foo-mcp")));
+        let duty = on_duty(stage, &[]);
+        let status = duty.status(stage);
+        assert_eq!(
+            (&status["trees"]["total"], &status["watched"]["parents"]),
+            (&2.into(), &2.into()),
+            "{status:#}"
+        );
+        stage.crash("dead");
+        wait_for_reaps(&duty, stage, 1);
+        stage.assert_gone(&["orphan", "orphan-sh", "orphan-leaf"]);
+        stage.assert_alive(&["live", "twin", "twin-sh", "twin-leaf"]);
     });
 }
 

@@ -67,7 +67,8 @@ pub(super) fn run(host: &Linux) -> Vec<Shortcoming> {
     found
 }
 
-/// Whom this is tried on: processes of other users for the whole machine, of one's own for oneself.
+/// Whom this is tried on: processes of other users for the whole machine, or one's own where there are no others; for a user
+/// his own.
 fn others(host: &Linux) -> Vec<Pid> {
     let Ok(mut table) = host.list() else { return Vec::new() };
     let living = |process: &&Process| {
@@ -79,7 +80,10 @@ fn others(host: &Linux) -> Vec<Pid> {
         let users = table.get(*pid).and_then(|process| process.details.users.known());
         users.map(|users| users.real == host.observer.uid)
     };
-    tried.into_iter().filter(|pid| own(pid) == Some(!host.observer.machine)).collect()
+    let of =
+        |wanted: bool| -> Vec<Pid> { tried.iter().copied().filter(|pid| own(pid) == Some(wanted)).collect() };
+    let others = if host.observer.machine { of(false) } else { Vec::new() };
+    if others.is_empty() { of(true) } else { others }
 }
 
 fn sees_stdin(place: Place<'_>, pid: Pid) -> bool {

@@ -19,15 +19,15 @@ pub(super) fn young(case: &Case<'_>) -> Says {
         });
     };
     let policy = case.scene.policy;
-    let text = if case.age() < policy.min_age {
+    let text = if case.was_owned() && case.seen_for().unwrap_or_default() < policy.min_age {
+        format!(
+            "it was seen below its client before; it is left alone until it has been an orphan for {} (orphan.min_age)",
+            duration(policy.min_age)
+        )
+    } else if case.age() < policy.min_age {
         format!(
             "it is only {} old; it is left alone for {} (orphan.min_age)",
             duration(case.age()),
-            duration(policy.min_age)
-        )
-    } else if case.was_owned() && case.seen_for().unwrap_or_default() < policy.min_age {
-        format!(
-            "it was seen below its client before; it is left alone until it has been an orphan for {} (orphan.min_age)",
             duration(policy.min_age)
         )
     } else if case.sighting.is_none() && policy.confirm.is_zero() {
