@@ -1,17 +1,12 @@
 //! What the daemon answers when it is asked.
 
-use super::Because;
-use super::Daemon;
-use crate::config::{Mode, Settings};
+use super::{Because, Daemon};
+use crate::config::Mode;
 use crate::control::{Asked, Request};
 use crate::host::Host;
-use crate::look::Look;
-use crate::report::{View, sweep_json, user_name};
 use crate::status::{Status, Trees, Watched};
 use crate::words::stamp;
-use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 /// So many may wait for a look.
 const MOST_ASKERS: usize = 8;
@@ -46,20 +41,11 @@ where
         }
     }
 
-    pub(super) fn answer_askers(&mut self, look: &Look, settings: &Settings, number: u64) {
-        let (now, later) =
-            std::mem::take(&mut self.askers).into_iter().partition(|(_, needed)| *needed <= number);
-        self.askers = later;
-        let now: Vec<(oneshot::Sender<Value>, u64)> = now;
-        if now.is_empty() {
-            return;
-        }
-        let view = View { look, catalog: &settings.catalog, all: false };
-        let dry_run = settings.mode == Mode::Observe;
-        let sweep = sweep_json(view, &[], dry_run, &stamp(Timestamp::now()));
-        let said = json!({ "pid": self.host.observer().pid, "sweep": sweep });
-        for (answer, _) in now {
-            let _ = answer.send(said.clone());
+    /// Answers whoever waits for this look.
+    pub(super) fn answer_askers(&mut self, shown: Option<Value>, number: u64) {
+        let Some(shown) = shown else { return };
+        for (answer, _) in self.askers.extract_if(.., |(_, needed)| *needed <= number) {
+            let _ = answer.send(shown.clone());
         }
     }
 
@@ -80,7 +66,7 @@ where
             }
             .to_owned(),
             scope: if observer.machine { "machine" } else { "user" }.to_owned(),
-            user: (!observer.machine).then(|| user_name(observer.uid)),
+            user: self.user.clone(),
             last_look: self.account.last_look.clone(),
             look_failed: self.account.look_failed.clone(),
             looks: self.account.looks,

@@ -57,7 +57,7 @@ where
         let wait = waits.chain(unsaid.then_some(SETTLED)).min();
         self.schedule.end(now, took, wait);
         self.account.note_look(&look, looked.because, took);
-        self.answer_askers(&look, &looked.settings, number);
+        self.answer_askers(looked.shown, number);
         if self.watch.follow(&*self.host, parents_of_live_trees(&look)) {
             self.schedule.ask(now, Because::Exit);
         }

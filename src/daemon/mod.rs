@@ -23,6 +23,7 @@ use crate::control::Asked;
 use crate::host::{Host, HostError};
 use crate::look::Familiar;
 use crate::memory::Memory;
+use crate::report::user_name;
 use crate::status::{Configuration, Shortcoming};
 use crate::sweep::{Claims, Halt};
 use crate::words::{stamp, trees};
@@ -129,6 +130,8 @@ struct Daemon<H> {
     journal: Journal,
     account: Account,
     shortcomings: Vec<Shortcoming>,
+    /// Whose processes these are, where it is one user's daemon.
+    user: Option<String>,
     post: Post,
     signals: Signals,
     notify: Notify,
@@ -148,7 +151,9 @@ where
             tracing::warn!("{what}; {remedy}");
         }
         let now = stamp(Timestamp::now());
+        let observer = setup.host.observer();
         Ok(Daemon {
+            user: (!observer.machine).then(|| user_name(observer.uid)),
             schedule: Schedule::new(setup.settings.look_interval),
             host: setup.host,
             settings: Arc::new(setup.settings),
@@ -247,6 +252,7 @@ where
             memory: self.memory.clone(),
             familiar: std::mem::take(&mut self.familiar),
             because,
+            is_asked_for: !self.askers.is_empty(),
         };
         self.tasks.spawn_blocking(move || tasks::look(order));
     }

@@ -2,12 +2,16 @@
 
 use super::notebook::Writing;
 use super::schedule::Because;
-use crate::config::{ConfigError, Settings};
+use crate::config::{ConfigError, Mode, Settings};
 use crate::host::{Host, HostError};
 use crate::look::{Familiar, Judging, Look, look_again};
 use crate::memory::Memory;
 use crate::process::ProcessId;
+use crate::report::{View, sweep_json};
 use crate::sweep::{self, Claims, Halt, Reaped, Rules};
+use crate::words::stamp;
+use jiff::Timestamp;
+use serde_json::{Value, json};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +33,8 @@ pub(super) struct LookOrder<H> {
     pub(super) memory: Arc<Memory>,
     pub(super) familiar: Familiar,
     pub(super) because: Because,
+    /// Whether somebody waits for what it shows.
+    pub(super) is_asked_for: bool,
 }
 
 /// A look, and what it was taken with.
@@ -38,13 +44,21 @@ pub(super) struct Looked {
     pub(super) generation: u64,
     pub(super) familiar: Familiar,
     pub(super) because: Because,
+    /// What it shows, for whoever asked.
+    pub(super) shown: Option<Value>,
 }
 
 pub(super) fn look<H: Host>(order: LookOrder<H>) -> Done {
-    let LookOrder { host, settings, generation, memory, mut familiar, because } = order;
+    let LookOrder { host, settings, generation, memory, mut familiar, because, is_asked_for } = order;
     let judging = Judging { catalog: &settings.catalog, policy: &settings.policy };
     let result = look_again(&*host, judging, &memory, &mut familiar);
-    Done::Looked(Box::new(Looked { result, settings, generation, familiar, because }))
+    // Here, as finding the names of users may take long on some machines.
+    let shown = result.as_ref().ok().filter(|_| is_asked_for).map(|look| {
+        let view = View { look, catalog: &settings.catalog, all: false };
+        let sweep = sweep_json(view, &[], settings.mode == Mode::Observe, &stamp(Timestamp::now()));
+        json!({ "pid": host.observer().pid, "sweep": sweep })
+    });
+    Done::Looked(Box::new(Looked { result, settings, generation, familiar, because, shown }))
 }
 
 /// A look whose condemned trees are to be taken down.
