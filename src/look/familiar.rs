@@ -4,9 +4,8 @@
 use super::Look;
 use crate::judge::Code;
 use crate::memory::Memory;
-use crate::process::{Fact, Pid, Process, ProcessTable};
+use crate::process::{Fact, Pid, PidMap, Process, ProcessTable};
 use crate::tree::{Adopters, Roles};
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// A process younger than this may still become another program or take another name, in ways that its mark does not show.
@@ -26,9 +25,9 @@ fn known(process: &Process) -> Known {
 #[derive(Debug, Default)]
 pub struct Familiar {
     /// Whom no pattern names. Nothing else is kept of them.
-    nobodies: HashMap<Pid, Known>,
+    nobodies: PidMap<Known>,
     /// Members of trees that are well, and what was read of them when.
-    owned: HashMap<Pid, (Duration, Process)>,
+    owned: PidMap<(Duration, Process)>,
 }
 
 impl Familiar {

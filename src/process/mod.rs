@@ -3,12 +3,14 @@
 //! This room knows nothing of the rest of the crate.
 
 mod facts;
+mod pids;
 mod table;
 
 pub use facts::{
     Channel, ClientMark, DESCRIPTORS, Deferred, Descriptor, Details, Fact, FarEnd, Holders, Listener, Marks,
     Memory, Moved, Stream, Users, Visitors, Way,
 };
+pub use pids::{PidHasher, PidMap};
 pub use table::{Moment, Observer, ProcessTable};
 
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! The table of one look.
 
-use super::{BootId, Pid, Process, State};
-use std::collections::{HashMap, HashSet};
+use super::{BootId, Pid, PidMap, Process, State};
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// From where the look was taken, and what that observer may touch.
@@ -43,7 +43,8 @@ pub struct ProcessTable {
     /// Who looked.
     pub observer: Observer,
     processes: Vec<Process>,
-    children: HashMap<Pid, Vec<Pid>>,
+    places: PidMap<usize>,
+    children: PidMap<Vec<Pid>>,
 }
 
 impl ProcessTable {
@@ -57,13 +58,14 @@ impl ProcessTable {
     ) -> ProcessTable {
         processes.sort_by_key(Process::pid);
         processes.dedup_by_key(|process| process.pid());
-        let mut children: HashMap<Pid, Vec<Pid>> = HashMap::new();
+        let places = processes.iter().enumerate().map(|(place, process)| (process.pid(), place)).collect();
+        let mut children: PidMap<Vec<Pid>> = PidMap::default();
         for process in &processes {
             if let Some(parent) = process.parent.filter(|parent| *parent != process.pid()) {
                 children.entry(parent).or_default().push(process.pid());
             }
         }
-        ProcessTable { boot, at, ticks_per_second, observer, processes, children }
+        ProcessTable { boot, at, ticks_per_second, observer, processes, places, children }
     }
 
     /// All processes in order of pid.
@@ -83,13 +85,13 @@ impl ProcessTable {
 
     /// The process with this number.
     pub fn get(&self, pid: Pid) -> Option<&Process> {
-        self.processes.binary_search_by_key(&pid, Process::pid).ok().map(|index| &self.processes[index])
+        self.places.get(&pid).map(|place| &self.processes[*place])
     }
 
     /// The same, to fill in facts.
     pub fn get_mut(&mut self, pid: Pid) -> Option<&mut Process> {
-        let index = self.processes.binary_search_by_key(&pid, Process::pid).ok()?;
-        Some(&mut self.processes[index])
+        let place = *self.places.get(&pid)?;
+        Some(&mut self.processes[place])
     }
 
     /// Children of a process in order of pid, zombies included.

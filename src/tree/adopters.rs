@@ -4,8 +4,8 @@ use super::Roles;
 use crate::catalog::Role;
 use crate::invocation::base_name;
 use crate::memory::{Kin, Memory};
-use crate::process::{Pid, Process, ProcessTable};
-use std::collections::{HashMap, HashSet};
+use crate::process::{Pid, PidMap, Process, ProcessTable};
+use std::collections::HashSet;
 
 /// How a process came to inherit orphans.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ pub struct Adopter {
 /// All adopters of a table.
 #[derive(Debug, Default)]
 pub struct Adopters {
-    kinds: HashMap<Pid, AdopterKind>,
+    kinds: PidMap<AdopterKind>,
     /// Processes that have another parent than when they were first seen.
     adopted: HashSet<Pid>,
 }

@@ -74,6 +74,10 @@ impl Scene<'_> {
             let alone = !classified.is_wrapper() || self.table.living_children(process.pid()).count() <= 1;
             return alone.then_some(Head::Server);
         }
+        // Nearly everybody is nobody.
+        if named.is_none() && !self.memory.knows_kin(process.pid()) {
+            return None;
+        }
         self.adopters.adopter_of(self.table, process.pid())?;
         let strong = |classified: &Classified| {
             classified.pattern.is_some_and(|index| is_named_beyond_doubt(self.catalog.pattern(index)))

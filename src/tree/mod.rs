@@ -13,12 +13,11 @@ pub use find::trees;
 use crate::catalog::{Catalog, Classified, Pattern, PatternIndex, Role, Strength};
 use crate::invocation::{self, Invocation, Kind};
 use crate::memory::Kin;
-use crate::process::{Descriptor, Pid, Process, ProcessTable, Stream};
-use std::collections::HashMap;
+use crate::process::{Descriptor, Pid, PidMap, Process, ProcessTable, Stream};
 
 /// The roles of every process whose command line was read.
 #[derive(Default, Debug)]
-pub struct Roles(HashMap<Pid, Classified>);
+pub struct Roles(PidMap<Classified>);
 
 impl Roles {
     /// Classifies the processes that have a known command line.

@@ -1,8 +1,6 @@
 //! `/proc/PID/stat`, read of every process in every look. Parsed by hand: the procfs crate reads all 52 fields, which
 //! costs as much as the kernel takes to write them.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 /// `PF_FORKNOEXEC`: forked, and still the program of its parent.
 const NEVER_RAN_A_PROGRAM: u32 = 0x40;
 
@@ -31,25 +29,39 @@ impl Stat {
     pub(super) fn parse(line: &[u8]) -> Option<Stat> {
         let end = line.iter().rposition(|byte| *byte == b')')?;
         let start = line.iter().position(|byte| *byte == b'(')?;
-        let rest = std::str::from_utf8(line.get(end + 2..)?).ok()?;
+        let name = line.get(start..end)?;
         // Numbered as in proc_pid_stat(5): the state is field 3.
-        let mut fields = rest.split(' ');
+        let mut fields = line.get(end + 2..)?.split(|byte| *byte == b' ');
         let mut field = |skipped: usize| fields.nth(skipped);
-        let state = *field(0)?.as_bytes().first()?;
-        let parent = field(0)?.parse().ok()?;
-        let flags = field(4)?.parse().ok()?;
-        let waited_faults = field(1)?.parse().ok()?;
-        let user: u64 = field(2)?.parse().ok()?;
-        let kernel: u64 = field(0)?.parse().ok()?;
-        let children = field(0)?.parse::<u64>().ok()?.saturating_add(field(0)?.parse().ok()?);
-        let start_ticks = field(4)?.parse().ok()?;
-        let (size, stack) = (field(0)?, field(4)?);
-        let forked = flags & NEVER_RAN_A_PROGRAM;
-        let mut mark = DefaultHasher::new();
-        (line.get(start..end)?, size, stack, forked).hash(&mut mark);
+        let state = *field(0)?.first()?;
+        let parent = i32::try_from(number(field(0)?)?).ok()?;
+        let flags = number(field(4)?)? as u32;
+        let waited_faults = number(field(1)?)?;
+        let user = number(field(2)?)?;
+        let kernel = number(field(0)?)?;
+        let children = number(field(0)?)?.saturating_add(number(field(0)?)?);
+        let start_ticks = number(field(4)?)?;
+        let (size, stack) = (number(field(0)?)?, number(field(4)?)?);
+        let forked = u64::from(flags & NEVER_RAN_A_PROGRAM);
+        let numbers = [size, stack, forked];
+        let program = numbers.into_iter().chain(name.iter().map(|byte| u64::from(*byte))).fold(0, mix);
         let cpu_ticks = user.saturating_add(kernel).saturating_add(children);
-        Some(Stat { state, parent, flags, cpu_ticks, waited_faults, start_ticks, program: mark.finish() })
+        Some(Stat { state, parent, flags, cpu_ticks, waited_faults, start_ticks, program })
     }
+}
+
+/// A number in decimal; a negative one counts as nothing. Times of waited-for children are signed, and never below zero.
+fn number(digits: &[u8]) -> Option<u64> {
+    if let [b'-', rest @ ..] = digits {
+        return number(rest).map(|_| 0);
+    }
+    let valid = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let add = |sum: u64, digit: &u8| sum.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+    valid.then(|| digits.iter().fold(0, add))
+}
+
+fn mix(mark: u64, part: u64) -> u64 {
+    (mark ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
 #[cfg(test)]
