@@ -257,6 +257,38 @@ fn what_it_may_not_see_is_said_with_the_remedy() {
 }
 
 #[test]
+fn a_hardened_service_reaps_for_others_and_hears_who_listens() {
+    on_stage("daemon::a_hardened_service_reaps_for_others_and_hears_who_listens", |stage| {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: capabilities can be given by root only");
+            return;
+        }
+        // One as usual, one over sockets, and one whose answers somebody still reads.
+        let server = |name: &str| actor(name, "foo-mcp");
+        let dead = client("dead").user(4002).child(server("orphan")).child(npx("sockets", "bar-mcp"));
+        stage.enter(dead);
+        stage.enter(client("live").user(4002).child(server("twin")));
+        let heard = server("heard").does(&["leaks-stdout-to-siblings"]);
+        let reader = actor("reader", "jq .").stdio("null");
+        stage.enter(client("dead2").user(4002).child(heard).child(reader));
+        let mut duty = begin(stage, &[], |command| {
+            let capabilities = "+kill,+sys_ptrace,+dac_read_search";
+            let ambient = format!("--ambient-caps={capabilities}");
+            let inherited = format!("--inh-caps={capabilities}");
+            through(command, "setpriv", &["--reuid=4001", "--clear-groups", &inherited, &ambient]);
+        });
+        duty.hear("READY=1");
+        stage.crash("dead");
+        stage.crash("dead2");
+        wait_for_reaps(&duty, stage, 2);
+        let status = duty.wait(stage, "one is left", |status| status["trees"]["orphaned"] == 1);
+        assert_eq!(status["open"][0]["code"], "unproven", "{status:#}");
+        stage.assert_gone(&["orphan", "sockets", "sockets-sh", "sockets-leaf"]);
+        stage.assert_alive(&["live", "twin", "reader", "heard"]);
+    });
+}
+
+#[test]
 fn a_verdict_is_said_once_and_again_when_it_changes() {
     on_stage("daemon::a_verdict_is_said_once_and_again_when_it_changes", |stage| {
         stage.enter(client("dead").child(actor("kept", "foo-mcp").env("ORPHAND", "keep")));

@@ -24,7 +24,11 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
                     (Stream::Stdout, Some([_, stdout])) => stdout,
                     _ => *stream as u32,
                 };
-                pipe(proc, *pid, number, stream.is_read(), *inode)
+                match pipe(proc, *pid, number, stream.is_read(), *inode) {
+                    // Whoever may read everything may not write to it: a search of everybody tells.
+                    Fact::Denied if !stream.is_read() => Fact::Known(FarEnd::Open(None)),
+                    found => found,
+                }
             }
             Some(Descriptor::Socket(inode)) => socket(*inode, sockets.get_or_insert_with(unix_sockets)),
             _ => Fact::Absent,
