@@ -112,13 +112,18 @@ def steady(tools, folder):
         daemon = Daemon(folder)
         time.sleep(61)  # from then on they are no newcomers any more
         daemon.looks(3, 1.2)
-        costs, loops = [], []
-        for _ in range(12):
-            before, loops_before = daemon.cpu(), [loop_cpu(tools) for _ in range(5)]
-            looked = daemon.looks(8, 1.2)
-            costs.append((daemon.cpu() - before) / looked)
-            loops += loops_before
-        ratios = [cost / statistics.mean(loops[at * 5:at * 5 + 5]) for at, cost in enumerate(costs)]
+        costs, loops, ratios = [], [], []
+        for _ in range(8):
+            # In turn and equally far apart: whoever comes back after a second finds the caches cold.
+            before, looks_before, group = daemon.cpu(), daemon.status()["looks"], []
+            for _ in range(10):
+                daemon.look()
+                time.sleep(0.6)
+                group.append(loop_cpu(tools))
+                time.sleep(0.6)
+            costs.append((daemon.cpu() - before) / (daemon.status()["looks"] - looks_before))
+            loops += group
+            ratios.append(costs[-1] / statistics.mean(group))
         print(f"steady, 5,000 idle processes {layout}, 10 live trees: a look {statistics.median(costs) * 1000:.1f} ms CPU,"
               f" the C loop {statistics.median(loops) * 1000:.1f} ms CPU, ratio {statistics.median(ratios):.2f}"
               f" (from {min(ratios):.2f} to {max(ratios):.2f}); RSS {daemon.rss():.1f} MiB, peak {daemon.peak():.1f} MiB,"

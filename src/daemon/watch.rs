@@ -32,8 +32,9 @@ where
             }
             keep
         });
-        // The other half is for holding the trees that are to be taken down.
-        let mut room = host.room_for_pins() / 2;
+        // Half of all is for holding the trees that are to be taken down.
+        let held = self.waits.len();
+        let mut room = ((host.room_for_pins() + held) / 2).saturating_sub(held);
         let mut ended = false;
         let had_missed = std::mem::take(&mut self.missed) > 0;
         for id in wanted {

@@ -43,11 +43,7 @@ impl Familiar {
         let (Some((read_at, before)), Some(process)) = (self.owned.get(&pid), table.get_mut(pid)) else {
             return false;
         };
-        let same = known(process) == known(before)
-            && process.parent == before.parent
-            && process.state == before.state
-            && (process.command == Fact::Unread || process.command == before.command)
-            && now.saturating_sub(*read_at) < GOOD_FOR;
+        let same = is_unchanged(process, before) && now.saturating_sub(*read_at) < GOOD_FOR;
         if same {
             process.id = before.id;
             process.command.clone_from(&before.command);
@@ -66,7 +62,7 @@ impl Familiar {
         for process in members.filter_map(|pid| table.get(pid)).filter(|process| table.age(process) >= YOUNG)
         {
             let recalled = before.remove(&process.pid()).filter(|(read_at, before)| {
-                known(before) == known(process) && table.at.awake.saturating_sub(*read_at) < GOOD_FOR
+                is_unchanged(process, before) && table.at.awake.saturating_sub(*read_at) < GOOD_FOR
             });
             let read_now = || {
                 let mut process = process.clone();
@@ -96,6 +92,14 @@ impl Familiar {
             self.nobodies.extend(nobodies.map(|process| (process.pid(), known(process))));
         }
     }
+}
+
+/// Whether what was read of a process before is still true of it, as far as its `stat` and its command line can tell.
+fn is_unchanged(process: &Process, before: &Process) -> bool {
+    known(process) == known(before)
+        && process.parent == before.parent
+        && process.state == before.state
+        && (process.command == Fact::Unread || process.command == before.command)
 }
 
 /// Whether a command line was asked for and is still to be read.
