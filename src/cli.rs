@@ -120,6 +120,10 @@ pub enum Command {
     /// Take down the trees that are proven to be orphans
     Sweep(Sweep),
     /// Stay, and take them down as they appear: the daemon
+    ///
+    /// Looks every minute (look.interval), and at once when a client ends. As root it looks after everybody's processes,
+    /// otherwise after yours. It stays in the foreground. For a trial, `--set mode=observe` says what it would do and
+    /// signals nothing.
     Run(Run),
     /// Show whether the daemon runs, what it has done, and what it cannot see
     Status(Status),
