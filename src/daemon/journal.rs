@@ -21,7 +21,12 @@ struct Entry {
     name: String,
     seen: String,
     said: Option<String>,
+    /// How often it has changed since something was said.
+    changes: u32,
 }
+
+/// A verdict that changes each time it is looked at is not looked at each time because of that.
+const MOST_CHANGES: u32 = 3;
 
 impl Journal {
     /// Says which verdicts have changed, when two looks agree: at an ordinary end of a client its servers are orphans for a
@@ -52,11 +57,12 @@ impl Journal {
             if entry.said.as_ref() == Some(&verdict) {
                 entry.seen = verdict;
             } else if entry.seen == verdict {
-                entry.said = Some(verdict);
+                (entry.said, entry.changes) = (Some(verdict), 0);
                 say_verdict(judgement);
             } else {
                 entry.seen = verdict;
-                unsaid = true;
+                entry.changes += 1;
+                unsaid |= entry.changes <= MOST_CHANGES;
             }
         }
         unsaid

@@ -55,7 +55,7 @@ fn clients_that_die_together_make_one_look() {
                 terminal.child(client(&format!("client{number}")).does(&["die-with-parent"]).child(server));
         }
         stage.enter(terminal);
-        stage.options.extend(["--set".to_owned(), "mode=observe".to_owned()]);
+        stage.set("mode=observe");
         let duty = on_duty(stage, &[]);
         assert_eq!(duty.status(stage)["watched"]["parents"], 12);
         stage.crash("terminal");
@@ -73,7 +73,7 @@ fn clients_that_die_together_make_one_look() {
 fn an_orphan_that_has_to_wait_is_looked_at_again_when_its_time_is_over() {
     on_stage("daemon::an_orphan_that_has_to_wait_is_looked_at_again_when_its_time_is_over", |stage| {
         stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
-        stage.options.extend(["--set".to_owned(), "orphan.min_age=700ms".to_owned()]);
+        stage.set("orphan.min_age=700ms");
         let duty = on_duty(stage, &[]);
         stage.crash("dead");
         let status = duty.wait(stage, "it waits", |status| status["trees"]["wait"] == 1);
@@ -321,7 +321,7 @@ fn servers_that_end_with_their_client_are_no_news() {
             live = live.child(actor(&format!("server{number}"), "foo-mcp").does(&["die-with-parent"]));
         }
         stage.enter(live);
-        stage.options.extend(["--set".to_owned(), "orphan.min_age=1h".to_owned()]);
+        stage.set("orphan.min_age=1h");
         let duty = on_duty(stage, &[]);
         stage.crash("client");
         duty.wait(stage, "it has looked", |status| status["looks"].as_u64() >= Some(2));

@@ -14,8 +14,8 @@ fn stubborn(name: &str) -> crate::stage::Actor {
 fn killed_in_the_middle_the_next_one_judges_anew() {
     on_stage("faults::killed_in_the_middle_the_next_one_judges_anew", |stage| {
         stage.enter(stubborn("orphan"));
-        stage.options.extend(["--set".to_owned(), "reap.grace=1h".to_owned()]);
-        stage.options.extend(["--set".to_owned(), "reap.browser_grace=1h".to_owned()]);
+        stage.set("reap.grace=1h");
+        stage.set("reap.browser_grace=1h");
         let mut duty = on_duty(stage, &[]);
         stage.crash("orphan-dead");
         assert_eq!(stage.hear(), "orphan got SIGTERM");
@@ -24,7 +24,7 @@ fn killed_in_the_middle_the_next_one_judges_anew() {
         stage.assert_alive(&["orphan"]);
         // Its socket and its lock file are still there, and in nobody's way. Somebody needs the orphan now.
         assert_eq!(stage.orphand(&["status"]).status.code(), Some(1), "a socket without a daemon");
-        stage.options.extend(["--set".to_owned(), "protect=[{name='mine', program='foo-mcp'}]".to_owned()]);
+        stage.set("protect=[{name='mine', program='foo-mcp'}]");
         let mut duty = on_duty(stage, &[]);
         let status = duty.status(stage);
         assert_eq!(
@@ -35,9 +35,8 @@ fn killed_in_the_middle_the_next_one_judges_anew() {
         assert!(duty.stop().success());
         stage.assert_alive(&["orphan"]);
         stage.options.truncate(stage.options.len() - 2);
-        for set in ["reap.grace=300ms", "reap.browser_grace=300ms"] {
-            stage.options.extend(["--set".to_owned(), set.to_owned()]);
-        }
+        stage.set("reap.grace=300ms");
+        stage.set("reap.browser_grace=300ms");
         let duty = on_duty(stage, &[]);
         let status = duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
         assert_eq!(status["last_reaps"][0]["result"], "killed");
@@ -62,9 +61,8 @@ fn stopped_in_the_middle_it_finishes_what_has_begun() {
 fn stopped_twice_it_leaves_at_once() {
     on_stage("faults::stopped_twice_it_leaves_at_once", |stage| {
         stage.enter(stubborn("orphan"));
-        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
-            stage.options.extend(["--set".to_owned(), set.to_owned()]);
-        }
+        stage.set("reap.grace=1h");
+        stage.set("reap.browser_grace=1h");
         let mut duty = on_duty(stage, &[]);
         stage.crash("orphan-dead");
         assert_eq!(stage.hear(), "orphan got SIGTERM");
@@ -81,9 +79,8 @@ fn looks_go_on_beside_an_escalation_and_nobody_is_signalled_twice() {
     on_stage("faults::looks_go_on_beside_an_escalation_and_nobody_is_signalled_twice", |stage| {
         stage.enter(stubborn("first"));
         stage.enter(stubborn("second"));
-        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
-            stage.options.extend(["--set".to_owned(), set.to_owned()]);
-        }
+        stage.set("reap.grace=1h");
+        stage.set("reap.browser_grace=1h");
         let duty = on_duty(stage, &[]);
         stage.crash("first-dead");
         assert_eq!(stage.hear(), "first got SIGTERM");
@@ -310,9 +307,8 @@ fn a_reload_leaves_what_was_condemned_by_the_settings_before() {
         std::fs::write(&file, "").expect("written");
         stage.enter(stubborn("orphan"));
         stage.options.extend(["--config".to_owned(), file.display().to_string()]);
-        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
-            stage.options.extend(["--set".to_owned(), set.to_owned()]);
-        }
+        stage.set("reap.grace=1h");
+        stage.set("reap.browser_grace=1h");
         let mut duty = on_duty(stage, &[]);
         stage.crash("orphan-dead");
         assert_eq!(stage.hear(), "orphan got SIGTERM");
@@ -448,9 +444,8 @@ fn what_its_client_starts_again_each_time_is_taken_down_each_time() {
 fn while_it_stops_it_answers() {
     on_stage("faults::while_it_stops_it_answers", |stage| {
         stage.enter(stubborn("orphan"));
-        for set in ["reap.grace=1h", "reap.browser_grace=1h"] {
-            stage.options.extend(["--set".to_owned(), set.to_owned()]);
-        }
+        stage.set("reap.grace=1h");
+        stage.set("reap.browser_grace=1h");
         let mut duty = on_duty(stage, &[]);
         stage.crash("orphan-dead");
         assert_eq!(stage.hear(), "orphan got SIGTERM");

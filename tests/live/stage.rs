@@ -189,6 +189,11 @@ impl Stage {
         Stage { folder, reports, pids: HashMap::new(), children: Vec::new(), options }
     }
 
+    /// One more setting for every orphand that starts from now on.
+    pub fn set(&mut self, assignment: &str) {
+        self.options.extend(["--set".to_owned(), assignment.to_owned()]);
+    }
+
     /// Starts an actor with everybody below it, and waits until all have said that they are ready.
     pub fn enter(&mut self, actor: Actor) {
         let mut names = Vec::new();
