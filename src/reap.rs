@@ -70,6 +70,8 @@ pub struct Member {
     pub goes_on: bool,
     /// Whether it was stopped when last seen.
     pub stopped: bool,
+    /// Whether it had its SIGTERM in an escalation that was broken off.
+    pub told: bool,
 }
 
 /// How it ended.
@@ -297,7 +299,8 @@ impl Escalation {
 
 impl Victim {
     fn new(member: Member) -> Victim {
-        Victim { member, alive: true, terminated: false, killed: false, refused: None }
+        let terminated = member.told;
+        Victim { member, alive: true, terminated, killed: false, refused: None }
     }
 
     fn pid(&self) -> Pid {

@@ -45,7 +45,13 @@ impl Account {
     }
 
     /// Takes note of a look.
-    pub(super) fn note_look(&mut self, look: &Look, because: Because, took: Duration) {
+    pub(super) fn note_look(
+        &mut self,
+        look: &Look,
+        because: Because,
+        took: Duration,
+        is_falling: impl Fn(&Judgement) -> bool,
+    ) {
         self.looks += 1;
         self.look_failed = None;
         let unread = Details::default();
@@ -70,7 +76,8 @@ impl Account {
             report: count(Verdict::Report),
             falling: 0,
         };
-        let open = judgements.iter().filter(|judgement| judgement.code() != Code::Owned);
+        let open =
+            judgements.iter().filter(|judgement| judgement.code() != Code::Owned && !is_falling(judgement));
         self.open = open.take(MOST_OPEN).map(open_tree).collect();
     }
 

@@ -6,7 +6,7 @@ use crate::judge::{Code, Judgement, Verdict};
 use crate::look::Look;
 use crate::process::{ProcessId, ProcessTable};
 use crate::redact::sentence;
-use crate::sweep::{Outcome, Reaped};
+use crate::sweep::{Claims, Outcome, Reaped};
 use crate::words::{duration, processes, size};
 use std::collections::HashMap;
 
@@ -37,8 +37,9 @@ impl Journal {
         look: &Look,
         mode: Mode,
         is_falling: impl Fn(&Judgement) -> bool,
+        claims: &Claims,
     ) -> bool {
-        self.note_ends(&look.table);
+        self.note_ends(&look.table, claims);
         let mut unsaid = false;
         for judgement in look.plan.judgements.iter().filter(|judgement| !is_falling(judgement)) {
             let Some(root) = look.table.get(judgement.tree.root) else { continue };
@@ -69,9 +70,13 @@ impl Journal {
     }
 
     /// Of whom something was said, it is said that he is gone.
-    fn note_ends(&mut self, table: &ProcessTable) {
+    fn note_ends(&mut self, table: &ProcessTable, claims: &Claims) {
         self.trees.retain(|id, entry| {
             let lives = table.get(id.pid).is_some_and(|process| process.id.same(id));
+            // Who is being taken down is not said to end by himself, nor who was left in the middle of it.
+            if !lives && (claims.contains(id.pid) || claims.was_told(id)) {
+                return claims.contains(id.pid);
+            }
             if !lives && entry.said.is_some() {
                 tracing::info!(tree = id.pid.get(), server = sentence(&entry.name), "has ended by itself");
             }

@@ -51,12 +51,14 @@ where
         let claims = self.claims.clone();
         let is_falling =
             |judgement: &Judgement| judgement.tree.members.iter().any(|member| claims.contains(member.pid));
-        let unsaid = is_of_now && self.journal.note_look(&look, looked.settings.mode, &is_falling);
+        let unsaid =
+            is_of_now && self.journal.note_look(&look, looked.settings.mode, &is_falling, &self.claims);
+        self.claims.forget_ended(|id| look.table.get(id.pid).is_some_and(|now| now.id.same(id)));
         let judgements = look.plan.judgements.iter().filter(|judgement| !is_falling(judgement));
         let waits = judgements.filter_map(|judgement| judgement.wait);
         let wait = waits.chain(unsaid.then_some(SETTLED)).min();
         self.schedule.end(now, took, wait);
-        self.account.note_look(&look, looked.because, took);
+        self.account.note_look(&look, looked.because, took, is_falling);
         self.answer_askers(looked.shown, number);
         if self.watch.follow(&*self.host, parents_of_live_trees(&look)) {
             self.schedule.ask(now, Because::Exit);
@@ -130,7 +132,9 @@ where
             Ok(all) => {
                 for (reaped, root) in all {
                     reaped.remember(Arc::make_mut(&mut self.memory), swept.since_boot);
-                    if self.journal.note_reaped(&reaped, root) {
+                    // What was left in the middle has come to nothing yet.
+                    let left = swept.was_left && !reaped.is_gone();
+                    if !left && self.journal.note_reaped(&reaped, root) {
                         self.account.note_reaped(&reaped);
                     }
                     gone += usize::from(reaped.is_gone());

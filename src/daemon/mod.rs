@@ -203,7 +203,14 @@ where
                     Signal::Look => self.schedule.ask(self.began.elapsed(), Because::Asked),
                     Signal::Stop => break,
                 },
-                Some(done) = self.tasks.join_next() => self.finish(done?)?,
+                Some(done) = self.tasks.join_next() => match self.finish(done?) {
+                    // What has begun is finished all the same.
+                    Err(DaemonError::Replaced) => {
+                        self.stop(pulse).await?;
+                        return Err(DaemonError::Replaced);
+                    }
+                    finished => finished?,
+                },
                 id = self.watch.end() => {
                     tracing::debug!("process {}, a parent of servers, has ended", id.pid);
                     self.schedule.ask(self.began.elapsed(), Because::Exit);

@@ -53,7 +53,7 @@ impl Notebook {
     /// Sees to it that nobody else remembers in the same place. `false`: somebody does, a sweep by hand after the folder was
     /// removed.
     pub(super) fn keep(&mut self, now: Duration) -> bool {
-        if self.writing || self.place.1.as_ref().is_none_or(Lock::is_in_place) {
+        if self.writing || self.is_own() {
             return true;
         }
         let folder = self.place.0.clone();
@@ -120,6 +120,11 @@ impl Notebook {
                 self.written = Some((now, written));
             }
         }
+    }
+
+    /// Whether nobody else can have begun to remember in the same place.
+    pub(super) fn is_own(&self) -> bool {
+        self.place.1.as_ref().is_none_or(Lock::is_in_place)
     }
 
     pub(super) fn is_writing(&self) -> bool {

@@ -59,8 +59,10 @@ where
                 () = pulse.beat() => (self.notify)(&[NotifyState::Watchdog]),
             }
         }
-        let (memory, result) = self.notebook.begin(&self.memory).run();
-        self.notebook.end(memory, result, self.began.elapsed());
+        if self.notebook.is_own() {
+            let (memory, result) = self.notebook.begin(&self.memory).run();
+            self.notebook.end(memory, result, self.began.elapsed());
+        }
         Ok(())
     }
 

@@ -12,6 +12,8 @@ pub(super) struct Watch<H> {
     waits: HashMap<ProcessId, AbortHandle>,
     ends: (mpsc::UnboundedSender<ProcessId>, mpsc::UnboundedReceiver<ProcessId>),
     missed: usize,
+    /// Who was asked for and had ended.
+    gone: HashSet<ProcessId>,
     host: PhantomData<H>,
 }
 
@@ -20,10 +22,17 @@ where
     H::Pin: 'static,
 {
     pub(super) fn new() -> Watch<H> {
-        Watch { waits: HashMap::new(), ends: mpsc::unbounded_channel(), missed: 0, host: PhantomData }
+        Watch {
+            waits: HashMap::new(),
+            ends: mpsc::unbounded_channel(),
+            missed: 0,
+            gone: HashSet::new(),
+            host: PhantomData,
+        }
     }
 
-    /// Waits for these and for nobody else. Returns whether one of them has ended already. Must be called on a `LocalSet`.
+    /// Waits for these and for nobody else. Returns whether one of them has ended already, as was not known before. Must be
+    /// called on a `LocalSet`.
     pub(super) fn follow(&mut self, host: &H, wanted: HashSet<ProcessId>) -> bool {
         self.waits.retain(|id, wait| {
             let keep = wanted.contains(id);
@@ -35,7 +44,7 @@ where
         // Half of all is for holding the trees that are to be taken down.
         let held = self.waits.len();
         let mut room = ((host.room_for_pins() + held) / 2).saturating_sub(held);
-        let mut ended = false;
+        let gone_before = std::mem::take(&mut self.gone);
         let had_missed = std::mem::take(&mut self.missed) > 0;
         for id in wanted {
             if self.waits.contains_key(&id) {
@@ -47,7 +56,9 @@ where
                     room -= 1;
                     self.wait_for(id, pin);
                 }
-                Err(HostError::Ended) => ended = true,
+                Err(HostError::Ended) => {
+                    self.gone.insert(id);
+                }
                 Err(error) => {
                     if !had_missed && self.missed == 0 {
                         tracing::warn!(
@@ -60,7 +71,7 @@ where
                 }
             }
         }
-        ended
+        !self.gone.is_subset(&gone_before)
     }
 
     fn wait_for(&mut self, id: ProcessId, pin: H::Pin) {

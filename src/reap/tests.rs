@@ -16,7 +16,7 @@ fn pid(number: i32) -> Pid {
 
 fn member(number: i32, role: MemberRole) -> Member {
     let id = ProcessId { pid: pid(number), start_ticks: 1, unique: None, boot: BootId(1) };
-    Member { id, role, goes_on: false, stopped: false }
+    Member { id, role, goes_on: false, stopped: false, told: false }
 }
 
 fn at(seconds: u64) -> Duration {
@@ -204,4 +204,16 @@ fn a_script_that_would_go_on_ends_before_what_it_waits_for() {
     let signalled: Vec<Effect> =
         effects.into_iter().filter(|effect| matches!(effect, Effect::Signal(_, _))).collect();
     assert_eq!(signalled, [1, 2].map(|number| Effect::Signal(pid(number), Signal::Terminate)));
+}
+
+#[test]
+fn who_had_his_sigterm_in_an_escalation_before_gets_none_in_this_one() {
+    let told = |pid: i32, role: MemberRole| Member { told: true, ..member(pid, role) };
+    let mut tree = Escalation::new(vec![told(1, Server), member(2, Launcher)], TIMING);
+    let first = tree.step(Event::Tick, Duration::ZERO);
+    assert!(!first.iter().any(|effect| matches!(effect, Effect::Signal(..))), "{first:?}");
+    let settled = tree.step(Event::Tick, TIMING.settle);
+    assert!(settled.contains(&Effect::Signal(pid(2), Signal::Terminate)), "{settled:?}");
+    let over = tree.step(Event::Tick, TIMING.grace);
+    assert!(over.contains(&Effect::Signal(pid(1), Signal::Kill)), "{over:?}");
 }

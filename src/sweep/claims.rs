@@ -1,19 +1,43 @@
-//! Who is being taken down, over all sweeps that run at once: nobody gets a signal from two of them.
+//! Who is being taken down, over all sweeps that run at once: nobody gets a signal from two of them. And who was asked to end
+//! before: nobody is asked twice.
 
-use crate::process::Pid;
+use crate::process::{Pid, ProcessId};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The processes that some sweep has in hand. A number is enough: who is claimed is held as well, and it is given back when
-/// the sweep is over.
+/// What sweeps share.
 #[derive(Clone, Default, Debug)]
-pub struct Claims(Arc<Mutex<HashSet<Pid>>>);
+pub struct Claims(Arc<Mutex<Shared>>);
+
+#[derive(Default, Debug)]
+struct Shared {
+    /// Whom some sweep has in hand. A number is enough: who is claimed is held as well, and it is given back when the sweep is
+    /// over.
+    in_hand: HashSet<Pid>,
+    /// Who had his SIGTERM.
+    told: HashMap<Pid, ProcessId>,
+}
 
 impl Claims {
     /// Whether a sweep has this process in hand.
     pub fn contains(&self, pid: Pid) -> bool {
-        self.all().contains(&pid)
+        self.all().in_hand.contains(&pid)
+    }
+
+    /// Whether a process had its SIGTERM before.
+    pub fn was_told(&self, id: &ProcessId) -> bool {
+        self.all().told.get(&id.pid).is_some_and(|told| told.same(id))
+    }
+
+    /// A process gets its SIGTERM.
+    pub(super) fn tell(&self, id: ProcessId) {
+        self.all().told.insert(id.pid, id);
+    }
+
+    /// Forgets whoever does not live any more.
+    pub fn forget_ended(&self, lives: impl Fn(&ProcessId) -> bool) {
+        self.all().told.retain(|_, id| lives(id));
     }
 
     /// The claims of one sweep.
@@ -21,7 +45,7 @@ impl Claims {
         Claim { all: self.clone(), own: RefCell::default() }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashSet<Pid>> {
+    fn all(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -33,13 +57,18 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// What all sweeps share.
+    pub(super) fn shared(&self) -> &Claims {
+        &self.all
+    }
+
     /// Claims a process for the tree with this root. `false`: another tree or another sweep has it.
     pub(super) fn take(&self, pid: Pid, root: Pid) -> bool {
         let mut own = self.own.borrow_mut();
         if let Some(owner) = own.get(&pid) {
             return *owner == root;
         }
-        let free = self.all.all().insert(pid);
+        let free = self.all.all().in_hand.insert(pid);
         if free {
             own.insert(pid, root);
         }
@@ -51,7 +80,7 @@ impl Drop for Claim {
     fn drop(&mut self) {
         let mut all = self.all.all();
         for pid in self.own.borrow().keys() {
-            all.remove(pid);
+            all.in_hand.remove(pid);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Trees on their way down, all at once: exits and time become events, effects become signals through pins.
 
-use super::{Freed, Halt, Held, Outcome, Reaped, Rules};
+use super::{Claims, Freed, Halt, Held, Outcome, Reaped, Rules};
 use crate::catalog::{Classified, Role};
 use crate::host::{Host, HostError, Pin};
 use crate::judge::Judgement;
 use crate::look::{Falling, Look, newcomers};
-use crate::process::{Fact, Pid, Process, ProcessId, ProcessTable, State};
+use crate::process::{Fact, Pid, Process, ProcessId, State};
 use crate::reap::{self, Effect, Escalation, Event, Signal, Timing};
 use crate::redact::sentence;
 use crate::tree::{MemberRole, Roles};
@@ -53,7 +53,7 @@ where
         judgements: Vec<(Judgement, bool)>,
     ) -> Fall<'a, H> {
         let trees = (judgements.into_iter())
-            .map(|(judgement, alone)| Falls::new(judgement, alone, &view.table, &view.roles, rules.timing))
+            .map(|(judgement, alone)| Falls::new(judgement, alone, &view, rules.timing, held.claim.shared()))
             .collect();
         Fall {
             rules,
@@ -106,6 +106,9 @@ where
             self.step(at, Event::Tick);
         }
         loop {
+            if *halt.borrow() == Halt::AtOnce {
+                return;
+            }
             self.look_for_newcomers(tasks);
             let running = self.trees.iter().filter(|tree| tree.begun && tree.outcome.is_none());
             let Some(wake) = running.map(|tree| tree.wake.unwrap_or_default()).min() else { return };
@@ -164,6 +167,10 @@ where
         }
         match pin.signal(signal) {
             Ok(()) => {
+                let told = self.trees[at].escalation.living().find(|id| id.pid == pid);
+                if let (Signal::Terminate, Some(id)) = (signal, told) {
+                    self.held.claim.shared().tell(*id);
+                }
                 tracing::debug!("{signal:?} to process {pid} of {server}");
                 None
             }
@@ -248,7 +255,9 @@ where
             _ => MemberRole::Other,
         };
         let goes_on = false;
-        Some(reap::Member { id: process.id, role, goes_on, stopped: process.state == State::Stopped })
+        let stopped = process.state == State::Stopped;
+        let told = self.held.claim.shared().was_told(&process.id);
+        Some(reap::Member { id: process.id, role, goes_on, stopped, told })
     }
 }
 
@@ -266,7 +275,8 @@ fn may_go_on(roles: &Roles, process: &Process) -> bool {
 }
 
 impl Falls {
-    fn new(judgement: Judgement, alone: bool, table: &ProcessTable, roles: &Roles, timing: Timing) -> Falls {
+    fn new(judgement: Judgement, alone: bool, view: &Look, timing: Timing, claims: &Claims) -> Falls {
+        let Look { table, roles, .. } = view;
         let processes =
             || judgement.tree.members.iter().filter_map(|member| Some((member, table.get(member.pid)?)));
         let members = processes()
@@ -275,6 +285,7 @@ impl Falls {
                 role: member.role,
                 goes_on: member.role == MemberRole::Launcher && may_go_on(roles, process),
                 stopped: process.state == State::Stopped,
+                told: claims.was_told(&process.id),
             })
             .collect();
         let memory = processes()
@@ -295,7 +306,9 @@ impl Falls {
 
     fn conclude(mut self, now: Duration) -> Reaped {
         if !self.begun {
-            let why = "orphand was asked to stop before the first signal".to_owned();
+            let why =
+                "it was to be left before the first signal: orphand stops, or its settings have changed"
+                    .to_owned();
             return Reaped::without_signal(self.judgement, Outcome::SparedOnRecheck(why));
         }
         let survivors: Vec<ProcessId> = self.escalation.living().copied().collect();

@@ -179,6 +179,17 @@ fn a_memory_that_makes_no_sense_is_set_aside() {
     });
 }
 
+/// Takes the daemon's folders away. It may be writing into one, so more than one try may be needed.
+fn remove_folders(stage: &crate::stage::Stage) {
+    for folder in ["run", "state"] {
+        let folder = stage.folder.path().join(folder);
+        stage.wait_until("the folder is gone", |_| {
+            let _ = std::fs::remove_dir_all(&folder);
+            !folder.exists()
+        });
+    }
+}
+
 /// Mounts a small file system where the memory goes; says whether that is possible here.
 fn small_disk(stage: &crate::stage::Stage, options: &str) -> bool {
     let state = stage.folder.path().join("state");
@@ -307,8 +318,8 @@ fn a_reload_leaves_what_was_condemned_by_the_settings_before() {
         std::fs::write(&file, "").expect("written");
         stage.enter(stubborn("orphan"));
         stage.options.extend(["--config".to_owned(), file.display().to_string()]);
-        stage.set("reap.grace=1h");
-        stage.set("reap.browser_grace=1h");
+        std::fs::write(&file, "[reap]\ngrace = '1h'\nbrowser_grace = '1h'\n").expect("written");
+        stage.unset("reap");
         let mut duty = on_duty(stage, &[]);
         stage.crash("orphan-dead");
         assert_eq!(stage.hear(), "orphan got SIGTERM");
@@ -323,8 +334,38 @@ fn a_reload_leaves_what_was_condemned_by_the_settings_before() {
             status["trees"]["falling"] == 0 && status["trees"]["spare"] == 1
         });
         assert_eq!(status["configuration"]["problems"], serde_json::json!([]));
-        assert!(duty.stop().success());
+        assert_eq!(status["reaped"]["failed"], 0, "nothing has come of it yet: {status:#}");
         stage.assert_alive(&["orphan"]);
+        // Condemned again, it is not asked to end a second time.
+        let impatient = "[reap]\nsettle = '100ms'\ngrace = '300ms'\nbrowser_grace = '300ms'\n";
+        std::fs::write(&file, impatient).expect("written");
+        duty.signal(Signal::HUP);
+        duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
+        assert!(duty.stop().success());
+        // Whoever enters now is the next to be heard of.
+        stage.enter(actor("next", "bash"));
+        assert_eq!(duty.says("has ended by itself"), 0, "{}", duty.log());
+    });
+}
+
+#[test]
+fn what_is_on_its_way_down_does_not_end_by_itself() {
+    on_stage("faults::what_is_on_its_way_down_does_not_end_by_itself", |stage| {
+        // The server ends at once, and a child of it only on SIGKILL.
+        let child = actor("child", "node worker.js").does(&["ignore-term", "tell-term"]);
+        stage.enter(client("dead").child(actor("orphan", "foo-mcp").child(child)));
+        stage.set("orphan.min_age=3s");
+        stage.set("reap.grace=2s");
+        stage.set("reap.browser_grace=2s");
+        let duty = on_duty(stage, &[]);
+        stage.crash("dead");
+        assert_eq!(stage.hear(), "child got SIGTERM");
+        for _ in 0..5 {
+            stage.sweep();
+        }
+        duty.wait(stage, "all is gone", |status| status["reaped"]["trees"] == 1);
+        assert_eq!((duty.says("waits:"), duty.says("has ended by itself")), (1, 0), "{}", duty.log());
+        stage.assert_gone(&["orphan", "child"]);
     });
 }
 
@@ -333,9 +374,7 @@ fn folders_that_are_removed_are_made_again() {
     on_stage("faults::folders_that_are_removed_are_made_again", |stage| {
         stage.enter(client("dead").child(actor("orphan", "foo-mcp")));
         let mut duty = on_duty(stage, &[]);
-        for folder in ["run", "state"] {
-            std::fs::remove_dir_all(stage.folder.path().join(folder)).expect("removed");
-        }
+        remove_folders(stage);
         assert_eq!(stage.orphand(&["status"]).status.code(), Some(1), "nobody is found");
         // A death is noticed all the same, and then the daemon can be found again.
         stage.crash("dead");
@@ -351,9 +390,7 @@ fn folders_that_are_removed_are_made_again() {
 fn a_daemon_whose_place_was_taken_leaves() {
     on_stage("faults::a_daemon_whose_place_was_taken_leaves", |stage| {
         let mut first = on_duty(stage, &[]);
-        for folder in ["run", "state"] {
-            std::fs::remove_dir_all(stage.folder.path().join(folder)).expect("removed");
-        }
+        remove_folders(stage);
         let second = on_duty(stage, &[]);
         first.signal(Signal::USR1);
         assert_eq!(first.ended().code(), Some(1));

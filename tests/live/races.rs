@@ -286,7 +286,7 @@ fn asked_to_stop_before_the_first_signal_nothing_is_signalled() {
             ask.send_replace(Halt::BeginNothing);
         };
         let reaped = sweep_beside(&Claims::default(), halt, 2, NEVER, stop);
-        assert!(spared(&reaped).contains("asked to stop"), "{reaped:?}");
+        assert!(spared(&reaped).contains("before the first signal"), "{reaped:?}");
         stage.assert_alive(&["orphan"]);
     });
 }

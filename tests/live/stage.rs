@@ -194,6 +194,13 @@ impl Stage {
         self.options.extend(["--set".to_owned(), assignment.to_owned()]);
     }
 
+    /// Leaves the settings of this section to the files.
+    pub fn unset(&mut self, section: &str) {
+        let pairs: Vec<String> = std::mem::take(&mut self.options);
+        let kept = pairs.chunks(2).filter(|pair| !pair[1].starts_with(&format!("{section}.")));
+        self.options = kept.flatten().cloned().collect();
+    }
+
     /// Starts an actor with everybody below it, and waits until all have said that they are ready.
     pub fn enter(&mut self, actor: Actor) {
         let mut names = Vec::new();

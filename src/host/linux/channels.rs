@@ -42,8 +42,6 @@ enum End {
     Held(Wanted),
     /// The same; where nobody is found, it is on its way to somebody, or held where nobody can look.
     Somewhere(Wanted),
-    /// The same of a pipe that could not be opened to ask the kernel: only a search of everybody tells.
-    Unopened(Wanted),
     /// A process, without any search.
     Process(Pid),
     Elsewhere(String),
@@ -64,7 +62,7 @@ fn as_stdio(ends: &[End], searched: Option<&Search>) -> Vec<Pid> {
     let Some(searched) = searched else { return Vec::new() };
     let mut found: Vec<Pid> = Vec::new();
     for end in ends {
-        if let End::Held(wanted) | End::Somewhere(wanted) | End::Unopened(wanted) = end {
+        if let End::Held(wanted) | End::Somewhere(wanted) = end {
             let beyond = searched.holders(&wanted.clone().beyond_stdio());
             found.extend(searched.holders(wanted).iter().filter(|pid| !beyond.contains(pid)));
         }
@@ -97,7 +95,7 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, pids: &[Pid], ever
     let ends = found.iter().flat_map(|(_, all)| all.iter().flat_map(|found| &found.others));
     let wanted: Vec<&Wanted> = ends
         .filter_map(|end| match end {
-            End::Held(wanted) | End::Somewhere(wanted) | End::Unopened(wanted) => Some(wanted),
+            End::Held(wanted) | End::Somewhere(wanted) => Some(wanted),
             End::Process(_) | End::Elsewhere(_) => None,
         })
         .collect();
@@ -141,8 +139,7 @@ fn others_of(
     searched: Option<&Search>,
 ) -> Visitors {
     let user = table.get(pid).and_then(|process| process.details.users.known()).map(|users| users.real);
-    let complete = searched.is_none_or(|searched| searched.is_complete_for(proc, user));
-    let mut known = Visitors { complete, ..Visitors::default() };
+    let mut known = Visitors { complete: true, ..Visitors::default() };
     for end in ends {
         match end {
             End::Elsewhere(address) => known.elsewhere.push(address),
@@ -154,10 +151,7 @@ fn others_of(
                 }
                 known.pids.extend(holders);
             }
-            End::Unopened(wanted) if complete => {
-                known.pids.extend(searched.map_or(&[][..], |searched| searched.holders(&wanted)));
-            }
-            End::Somewhere(wanted) | End::Unopened(wanted) => {
+            End::Somewhere(wanted) => {
                 let holders = searched.map_or(&[][..], |searched| searched.holders(&wanted));
                 if holders.is_empty() {
                     known.elsewhere.push("a process that cannot be seen".to_owned());
@@ -168,6 +162,7 @@ fn others_of(
     }
     known.pids.sort_unstable();
     known.pids.dedup();
+    known.complete = searched.is_none_or(|searched| searched.is_complete_for(proc, user));
     known
 }
 
@@ -217,14 +212,12 @@ fn channels_of(proc: Place<'_>, tables: &Tables, process: &Process) -> Fact<Vec<
                 let mode = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
                     .map_or(Mode::empty(), |stat| Mode::from_raw_mode(stat.st_mode));
                 let reads = mode.contains(Mode::RUSR);
-                let Ok(number) = number.parse() else { continue };
-                let wanted = Wanted::pipe(inode, if reads { Mode::WUSR } else { Mode::RUSR });
-                let end = match pipe(proc, pid, number, reads, inode) {
-                    Fact::Known(FarEnd::HungUp) => None,
-                    Fact::Denied => Some(End::Unopened(wanted)),
-                    _ => Some(End::Somewhere(wanted)),
-                };
-                if let Some(end) = end {
+                let open = number
+                    .parse()
+                    .is_ok_and(|number| pipe(proc, pid, number, reads, inode) != Fact::Known(FarEnd::HungUp));
+                if open {
+                    let end =
+                        End::Somewhere(Wanted::pipe(inode, if reads { Mode::WUSR } else { Mode::RUSR }));
                     found.push(Found {
                         what: format!("pipe {inode}"),
                         way: Some(Way::Line),

@@ -2,12 +2,14 @@
 
 use super::details::directory;
 use super::files::{Place, is_missing};
+use super::pin::PidFd;
 use super::sockets::{UnixSocket, unix_sockets};
 use crate::process::{Descriptor, Fact, FarEnd, Pid, ProcessTable, Stream};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use std::collections::HashMap;
 use std::io;
+use std::os::fd::OwnedFd;
 
 type Sockets = io::Result<HashMap<u64, UnixSocket>>;
 
@@ -24,11 +26,7 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
                     (Stream::Stdout, Some([_, stdout])) => stdout,
                     _ => *stream as u32,
                 };
-                match pipe(proc, *pid, number, stream.is_read(), *inode) {
-                    // Whoever may read everything may not write to it: a search of everybody tells.
-                    Fact::Denied if !stream.is_read() => Fact::Known(FarEnd::Open(None)),
-                    found => found,
-                }
+                pipe(proc, *pid, number, stream.is_read(), *inode)
             }
             Some(Descriptor::Socket(inode)) => socket(*inode, sockets.get_or_insert_with(unix_sockets)),
             _ => Fact::Absent,
@@ -50,7 +48,11 @@ pub(super) fn pipe(proc: Place<'_>, pid: Pid, number: u32, is_read: bool, inode:
     let file = match openat(&directory, path, flags, Mode::empty()) {
         Ok(file) => file,
         Err(error) if is_missing(error) => return Fact::Gone,
-        Err(_) => return Fact::Denied,
+        // Who may look at everything may not write to it all the same; but he may take a copy of the very end.
+        Err(_) => match copy(pid, number) {
+            Some(file) => file,
+            None => return Fact::Denied,
+        },
     };
     let same = fstat(&file)
         .is_ok_and(|stat| stat.st_ino == inode && FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
@@ -64,6 +66,11 @@ pub(super) fn pipe(proc: Place<'_>, pid: Pid, number: u32, is_read: bool, inode:
         Ok(_) => Fact::Known(FarEnd::Open(None)),
         Err(error) => Fact::Known(FarEnd::Unknown(format!("the pipe cannot be polled: {error}"))),
     }
+}
+
+/// A copy of a descriptor that a process has (Linux 5.6; for whoever may trace it).
+fn copy(pid: Pid, number: u32) -> Option<OwnedFd> {
+    PidFd::open(pid).ok()?.copy(i32::try_from(number).ok()?)
 }
 
 /// A peer without inode, and both sides shut down: closed. Without the second, the peer may still wait in a listener's

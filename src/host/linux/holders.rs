@@ -1,9 +1,8 @@
 //! Who holds a pipe or socket: a search through everybody's descriptors.
 
-use super::far_ends::pipe;
 use super::files::{Place, is_missing};
 use super::sockets::unix_sockets;
-use crate::process::{Descriptor, Fact, FarEnd, Holders, Pid, Process, ProcessTable, Stream};
+use crate::process::{Descriptor, Fact, FarEnd, Holders, Pid, ProcessTable, Stream};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, openat, readlinkat, statat};
 use std::collections::HashMap;
 
@@ -97,29 +96,14 @@ pub(super) fn read(proc: Place<'_>, table: &mut ProcessTable, ends: &[(Pid, Stre
     );
     let owners = owners(proc, &found.unsearched);
     for ((pid, stream), wanted) in &wanted {
-        let Some(process) = table.get(*pid) else { continue };
-        let unopened = !stream.is_read() && !may_be_asked(proc, process, *stream);
         let Some(process) = table.get_mut(*pid) else { continue };
         let user = process.details.users.known().map(|users| users.real);
         // Evidence only when no process that could belong to the same user stayed unsearched.
         let complete = is_complete(&owners, user);
         let holders =
             Holders { pids: found.of(wanted).to_vec(), complete, unsearched: found.unsearched.clone() };
-        let end = if unopened && holders.pids.is_empty() && complete {
-            // Nobody at all has it open; more cannot be had where the pipe may not be opened for writing.
-            FarEnd::HungUp
-        } else {
-            FarEnd::Open(Some(holders))
-        };
-        process.details.far_ends[*stream as usize] = Fact::Known(end);
+        process.details.far_ends[*stream as usize] = Fact::Known(FarEnd::Open(Some(holders)));
     }
-}
-
-/// Whether the kernel tells of this pipe's far end. A hardened service may read everything and write to nothing of others.
-fn may_be_asked(proc: Place<'_>, process: &Process, stream: Stream) -> bool {
-    let Some(Descriptor::Pipe(inode)) = process.descriptor(stream).known() else { return true };
-    let number = process.details.moved_stdio.map_or(stream as u32, |[_, stdout]| stdout);
-    pipe(proc, process.pid(), number, stream.is_read(), *inode) != Fact::Denied
 }
 
 /// Who holds the other ends of channels, and who could not be searched for them.

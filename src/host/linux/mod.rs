@@ -266,7 +266,8 @@ impl Host for Linux {
         let pin = PidFd::open(id.pid)?;
         // Held now: whoever has the number now keeps it until he has ended.
         let now = self.stat(id.pid, &mut [0_u8; 2048])?;
-        let same = now.is_some_and(|now| now.id.same(id) && now.state != State::Zombie);
+        // One whose main thread has ended looks like a zombie and may go on; the pin knows.
+        let same = now.is_some_and(|now| now.id.same(id));
         if same && !pin.has_ended() { Ok(pin) } else { Err(HostError::Ended) }
     }
 

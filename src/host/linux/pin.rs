@@ -4,7 +4,7 @@ use crate::host::{HostError, Pin};
 use crate::process::Pid;
 use crate::reap::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use tokio::io::{Interest, unix::AsyncFd};
@@ -22,6 +22,11 @@ impl PidFd {
             Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
             Err(error) => Err(HostError::Refused(error.into())),
         }
+    }
+
+    /// A copy of one of its descriptors, where the kernel lets us have one.
+    pub(super) fn copy(&self, number: i32) -> Option<OwnedFd> {
+        pidfd_getfd(&self.0, number, PidfdGetfdFlags::empty()).ok()
     }
 
     /// Whether a signal would be let through. Sends none: 0 only asks for permission.

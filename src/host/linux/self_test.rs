@@ -47,6 +47,14 @@ pub(super) fn run(host: &Linux) -> Vec<Shortcoming> {
         );
         say(&what, sight);
     }
+    // Root may open every pipe as it likes.
+    if machine && host.observer.uid != 0 && none(&gives_copies) {
+        say(
+            "whether anybody still reads what other users' servers write cannot be seen, so they are only reported",
+            "allow pidfd_getfd in the unit's SystemCallFilter= (it is in @debug), beside CAP_SYS_PTRACE; the kernel must be \
+             5.6 or later",
+        );
+    }
     if none(&may_signal) {
         let remedy = if machine {
             "run it as root, or give the service AmbientCapabilities=CAP_KILL"
@@ -95,6 +103,10 @@ fn sees_stdin(place: Place<'_>, pid: Pid) -> bool {
 
 fn sees_environment(place: Place<'_>, pid: Pid) -> bool {
     matches!(place.read(&format!("{pid}/environ"), &mut [0_u8; 64]), Read::Text(_))
+}
+
+fn gives_copies(pid: Pid) -> bool {
+    PidFd::open(pid).is_ok_and(|pin| (0..3).any(|number| pin.copy(number).is_some()))
 }
 
 fn may_signal(pid: Pid) -> bool {
