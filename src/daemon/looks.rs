@@ -52,7 +52,7 @@ where
         let is_falling =
             |judgement: &Judgement| judgement.tree.members.iter().any(|member| claims.contains(member.pid));
         let unsaid =
-            is_of_now && self.journal.note_look(&look, looked.settings.mode, &is_falling, &self.claims);
+            is_of_now && self.journal.note_look(&look, looked.settings.mode, is_falling, &self.claims);
         self.claims.forget_ended(|id| look.table.get(id.pid).is_some_and(|now| now.id.same(id)));
         let judgements = look.plan.judgements.iter().filter(|judgement| !is_falling(judgement));
         let waits = judgements.filter_map(|judgement| judgement.wait);

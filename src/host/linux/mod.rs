@@ -251,10 +251,9 @@ impl Host for Linux {
         use rustix::process::{Resource, getrlimit};
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         // Everything that is open counts, so that pins for watching and pins for signalling share one limit.
-        let open = Dir::read_from(&self.proc)
-            .and_then(|_| openat(&self.proc, "self/fd", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()))
-            .and_then(Dir::new)
-            .map_or(0, Iterator::count);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = openat(&self.proc, "self/fd", flags, Mode::empty()).and_then(Dir::new);
+        let open = open.map_or(0, Iterator::count);
         usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(RESERVED_FILES + open)
     }
 
