@@ -39,7 +39,7 @@ fn a_client_that_dies_is_noticed_at_once_and_its_servers_go() {
             (&1.into(), &1.into()),
             "{last:#}"
         );
-        assert_eq!(duty.says("taken down, 3 processes"), 1, "{}", duty.log());
+        duty.assert_says("taken down, 3 processes", 1);
         assert!(duty.stop().success());
     });
 }
@@ -80,7 +80,7 @@ fn an_orphan_that_has_to_wait_is_looked_at_again_when_its_time_is_over() {
         assert_eq!(status["next_look_s"], 0, "long before the interval of an hour");
         wait_for_reaps(&duty, stage, 1);
         stage.assert_gone(&["orphan"]);
-        assert_eq!(duty.says("waits:"), 0, "it was over before two looks agreed: {}", duty.log());
+        duty.assert_says("waits:", 0);
     });
 }
 
@@ -248,7 +248,7 @@ fn what_it_may_not_see_is_said_with_the_remedy() {
         let what = status["shortcomings"].to_string();
         assert!(what.contains("stdin of other users' processes cannot be seen"), "{what}");
         assert!(what.contains("CAP_DAC_READ_SEARCH") && !what.contains("cannot be signalled"), "{what}");
-        assert_eq!(duty.says("stdin of other users' processes cannot be seen"), 1, "{}", duty.log());
+        duty.assert_says("stdin of other users' processes cannot be seen", 1);
         let text = String::from_utf8(stage.orphand(&["status"]).stdout).expect("text");
         assert!(text.contains("cannot:") && text.contains("Remedy: "), "{text}");
         duty.stop();
@@ -295,13 +295,13 @@ fn a_verdict_is_said_once_and_again_when_it_changes() {
         let duty = on_duty(stage, &[]);
         stage.crash("dead");
         duty.wait(stage, "it is an orphan", |status| status["trees"]["orphaned"] == 1);
-        assert_eq!(duty.says("foo-mcp"), 0, "one look does not make a verdict: {}", duty.log());
+        duty.assert_says("foo-mcp", 0);
         for _ in 0..5 {
             stage.sweep();
         }
         assert!(duty.status(stage)["looks"].as_u64().expect("a count") >= 6);
-        assert_eq!(duty.says("spared: ORPHAND=keep"), 1, "{}", duty.log());
-        assert_eq!(duty.says("foo-mcp"), 1, "its life below its client was no news: {}", duty.log());
+        duty.assert_says("spared: ORPHAND=keep", 1);
+        duty.assert_says("foo-mcp", 1);
         let open = &duty.status(stage)["open"][0];
         assert_eq!((&open["code"], &open["root"]), (&"protected".into(), &stage.pid("kept").into()));
         let text = String::from_utf8(stage.orphand(&["status"]).stdout).expect("text");
@@ -309,7 +309,7 @@ fn a_verdict_is_said_once_and_again_when_it_changes() {
         stage.send("kept", Signal::KILL);
         stage.wait_until("it is gone", |stage| !stage.lives("kept"));
         stage.sweep();
-        assert_eq!(duty.says("has ended by itself"), 1, "{}", duty.log());
+        duty.assert_says("has ended by itself", 1);
     });
 }
 
@@ -326,7 +326,7 @@ fn servers_that_end_with_their_client_are_no_news() {
         stage.crash("client");
         duty.wait(stage, "it has looked", |status| status["looks"].as_u64() >= Some(2));
         duty.wait(stage, "they are gone", |status| status["trees"]["total"] == 0);
-        assert_eq!(duty.says("foo-mcp"), 0, "{}", duty.log());
+        duty.assert_says("foo-mcp", 0);
     });
 }
 

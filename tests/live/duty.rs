@@ -130,9 +130,15 @@ impl Duty {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
-    /// How many lines of its log contain these words.
-    pub fn says(&self, words: &str) -> usize {
-        self.log().lines().filter(|line| line.contains(words)).count()
+    /// Exactly so many lines of its log contain these words. The log is written beside the loop, so it may come a little later
+    /// than what it tells of.
+    pub fn assert_says(&self, words: &str, count: usize) {
+        let says = || self.log().lines().filter(|line| line.contains(words)).count();
+        let until = Instant::now() + PATIENCE;
+        while says() < count && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(says(), count, "lines with {words:?}:\n{}", self.log());
     }
 
     pub fn signal(&self, signal: Signal) {

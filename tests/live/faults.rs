@@ -53,7 +53,7 @@ fn stopped_in_the_middle_it_finishes_what_has_begun() {
         assert_eq!(stage.hear(), "orphan got SIGTERM");
         assert!(duty.stop().success());
         stage.assert_gone(&["orphan"]);
-        assert_eq!(duty.says("result=\"killed\""), 1, "{}", duty.log());
+        duty.assert_says("result=\"killed\"", 1);
     });
 }
 
@@ -120,7 +120,7 @@ fn a_bad_configuration_keeps_the_one_before() {
         reload("mode = 'enforce'\nmod = 'x'\n", "own.toml:2: unknown key `mod`");
         reload("mode = 'enforce'\n[[server]]\nname = 'x'\ncmdline = '.*'\n", "own.toml:2");
         reload(&"# a large file\n".repeat(400_000), "is larger than");
-        assert!(duty.says("own.toml:2: unknown key") > 0, "{}", duty.log());
+        duty.assert_says("own.toml:2: unknown key", 1);
         std::fs::remove_file(&file).expect("removed");
         duty.signal(Signal::HUP);
         duty.hear("READY=1");
@@ -218,7 +218,7 @@ fn a_full_disk_is_said_once_and_in_nobodys_way() {
         stage.crash("dead");
         duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
         assert!(duty.stop().success());
-        assert_eq!(duty.says("cannot write"), 1, "{}", duty.log());
+        duty.assert_says("cannot write", 1);
     });
 }
 
@@ -234,7 +234,7 @@ fn a_disk_that_can_only_be_read_is_said_once_and_in_nobodys_way() {
         let status = duty.wait(stage, "it is gone", |status| status["reaped"]["trees"] == 1);
         assert!(status["memory"]["problem"].to_string().contains("Read-only"), "{status:#}");
         assert!(duty.stop().success());
-        assert_eq!(duty.says("Read-only"), 1, "{}", duty.log());
+        duty.assert_says("Read-only", 1);
     });
 }
 
@@ -254,7 +254,7 @@ fn without_room_for_handles_it_falls_back_to_ticks_and_says_so_once() {
         let (parents, missed) = (status["watched"]["parents"].as_u64(), status["watched"]["missed"].as_u64());
         assert!(parents >= Some(1) && missed >= Some(1), "{status:#}");
         assert_eq!(parents.unwrap() + missed.unwrap(), 20, "{status:#}");
-        assert_eq!(duty.says("open files"), 1, "{}", duty.log());
+        duty.assert_says("open files", 1);
         // Whoever could not be waited for is noticed all the same.
         for number in 0..20 {
             stage.crash(&format!("client{number}"));
@@ -306,7 +306,7 @@ fn a_sweep_by_hand_is_waited_for() {
         let output = by_hand.wait_with_output().expect("it ends");
         let sweep = crate::stage::parse(&output);
         assert_eq!(result(stage.tree(&sweep, "orphan")), "killed");
-        assert_eq!(duty.says("waiting for it"), 1, "{}", duty.log());
+        duty.assert_says("waiting for it", 1);
         assert_eq!(duty.status(stage)["reaped"]["trees"], 0, "nothing was left for the daemon");
     });
 }
@@ -344,7 +344,7 @@ fn a_reload_leaves_what_was_condemned_by_the_settings_before() {
         assert!(duty.stop().success());
         // Whoever enters now is the next to be heard of.
         stage.enter(actor("next", "bash"));
-        assert_eq!(duty.says("has ended by itself"), 0, "{}", duty.log());
+        duty.assert_says("has ended by itself", 0);
     });
 }
 
@@ -364,7 +364,8 @@ fn what_is_on_its_way_down_does_not_end_by_itself() {
             stage.sweep();
         }
         duty.wait(stage, "all is gone", |status| status["reaped"]["trees"] == 1);
-        assert_eq!((duty.says("waits:"), duty.says("has ended by itself")), (1, 0), "{}", duty.log());
+        duty.assert_says("waits:", 1);
+        duty.assert_says("has ended by itself", 0);
         stage.assert_gone(&["orphan", "child"]);
     });
 }
@@ -380,7 +381,7 @@ fn folders_that_are_removed_are_made_again() {
         stage.crash("dead");
         stage.wait_until("it can be asked again", |stage| stage.folder.path().join("run/control").exists());
         duty.wait(stage, "the orphan is gone", |status| status["reaped"]["trees"] == 1);
-        assert_eq!(duty.says("was removed"), 2, "{}", duty.log());
+        duty.assert_says("was removed", 2);
         assert!(duty.stop().success());
         assert!(stage.folder.path().join("state/memory.json").exists());
     });
@@ -394,7 +395,7 @@ fn a_daemon_whose_place_was_taken_leaves() {
         let second = on_duty(stage, &[]);
         first.signal(Signal::USR1);
         assert_eq!(first.ended().code(), Some(1));
-        assert_eq!(second.says("taken over"), 1, "{}", second.log());
+        second.assert_says("taken over", 1);
         assert_eq!(second.status(stage)["pid"], second.pid());
     });
 }
@@ -509,6 +510,6 @@ fn a_configuration_that_is_no_file_is_not_waited_for() {
         duty.signal(Signal::HUP);
         duty.hear("RELOADING=1");
         duty.hear("READY=1");
-        assert_eq!(duty.says("is no regular file"), 1, "{}", duty.log());
+        duty.assert_says("is no regular file", 1);
     });
 }
