@@ -329,7 +329,10 @@ where
     /// Whoever is on his way down was condemned by settings that are no longer in force: he is left, and judged anew.
     fn leave_what_falls(&mut self) {
         if self.sweeps > 0 {
-            tracing::info!("{} on the way down are left and judged anew", trees(self.falling));
+            tracing::info!(
+                "left in the middle, and judged anew by the new settings: {}",
+                trees(self.falling)
+            );
         }
         self.halt.send_replace(Halt::AtOnce);
         self.halt = channel::Sender::new(Halt::GoOn);

@@ -51,7 +51,7 @@ where
                 },
                 () = sleep_until(until) => {
                     if at_once {
-                        tracing::warn!("{} left in the middle", trees(self.falling));
+                        tracing::warn!("left in the middle: {}", trees(self.falling));
                         break;
                     }
                     until = self.leave();

@@ -37,7 +37,7 @@ pub enum LockError {
     #[error("another orphand is at work (it holds {0}); let it finish")]
     Busy(PathBuf),
     /// The folder or the file cannot be made.
-    #[error("cannot remember anything: {}{error}", place_of(.place))]
+    #[error("cannot use {}{error}", place_of(.place))]
     Unusable {
         /// Which file.
         place: PathBuf,
@@ -47,7 +47,7 @@ pub enum LockError {
 }
 
 fn place_of(place: &Path) -> String {
-    if place.is_absolute() { format!("{}: ", place.display()) } else { String::new() }
+    if place.is_absolute() { format!("{}: ", place.display()) } else { "a folder of its own: ".to_owned() }
 }
 
 impl Folder {

@@ -1,24 +1,30 @@
 //! What a daemon has to survive.
 
-use crate::duty::{begin, on_duty, through};
-use crate::stage::{actor, client, on_stage, result};
+use crate::duty::{Duty, begin, on_duty, through};
+use crate::stage::{Actor, Stage, actor, client, on_stage, result};
 use rustix::process::Signal;
 use std::process::Command;
 
 /// An orphan that ignores SIGTERM; it says when it gets one.
-fn stubborn(name: &str) -> crate::stage::Actor {
+fn stubborn(name: &str) -> Actor {
     client(&format!("{name}-dead")).child(actor(name, "foo-mcp").does(&["ignore-term", "tell-term"]))
+}
+
+/// A daemon in the middle of taking down "orphan", which has an hour to end after its SIGTERM.
+fn with_an_orphan_on_its_way_down(stage: &mut Stage) -> Duty {
+    stage.enter(stubborn("orphan"));
+    stage.set("reap.grace=1h");
+    stage.set("reap.browser_grace=1h");
+    let duty = on_duty(stage, &[]);
+    stage.crash("orphan-dead");
+    assert_eq!(stage.hear(), "orphan got SIGTERM");
+    duty
 }
 
 #[test]
 fn killed_in_the_middle_the_next_one_judges_anew() {
     on_stage("faults::killed_in_the_middle_the_next_one_judges_anew", |stage| {
-        stage.enter(stubborn("orphan"));
-        stage.set("reap.grace=1h");
-        stage.set("reap.browser_grace=1h");
-        let mut duty = on_duty(stage, &[]);
-        stage.crash("orphan-dead");
-        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        let mut duty = with_an_orphan_on_its_way_down(stage);
         duty.signal(Signal::KILL);
         duty.ended();
         stage.assert_alive(&["orphan"]);
@@ -60,12 +66,7 @@ fn stopped_in_the_middle_it_finishes_what_has_begun() {
 #[test]
 fn stopped_twice_it_leaves_at_once() {
     on_stage("faults::stopped_twice_it_leaves_at_once", |stage| {
-        stage.enter(stubborn("orphan"));
-        stage.set("reap.grace=1h");
-        stage.set("reap.browser_grace=1h");
-        let mut duty = on_duty(stage, &[]);
-        stage.crash("orphan-dead");
-        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        let mut duty = with_an_orphan_on_its_way_down(stage);
         duty.signal(Signal::TERM);
         duty.hear("STOPPING=1");
         duty.signal(Signal::INT);
@@ -180,7 +181,7 @@ fn a_memory_that_makes_no_sense_is_set_aside() {
 }
 
 /// Takes the daemon's folders away. It may be writing into one, so more than one try may be needed.
-fn remove_folders(stage: &crate::stage::Stage) {
+fn remove_folders(stage: &Stage) {
     for folder in ["run", "state"] {
         let folder = stage.folder.path().join(folder);
         stage.wait_until("the folder is gone", |_| {
@@ -191,7 +192,7 @@ fn remove_folders(stage: &crate::stage::Stage) {
 }
 
 /// Mounts a small file system where the memory goes; says whether that is possible here.
-fn small_disk(stage: &crate::stage::Stage, options: &str) -> bool {
+fn small_disk(stage: &Stage, options: &str) -> bool {
     let state = stage.folder.path().join("state");
     std::fs::create_dir_all(&state).expect("made");
     let status =
@@ -481,12 +482,7 @@ fn what_its_client_starts_again_each_time_is_taken_down_each_time() {
 #[test]
 fn while_it_stops_it_answers() {
     on_stage("faults::while_it_stops_it_answers", |stage| {
-        stage.enter(stubborn("orphan"));
-        stage.set("reap.grace=1h");
-        stage.set("reap.browser_grace=1h");
-        let mut duty = on_duty(stage, &[]);
-        stage.crash("orphan-dead");
-        assert_eq!(stage.hear(), "orphan got SIGTERM");
+        let mut duty = with_an_orphan_on_its_way_down(stage);
         duty.signal(Signal::TERM);
         duty.hear("STOPPING=1");
         assert_eq!(duty.status(stage)["trees"]["falling"], 1);
