@@ -77,6 +77,10 @@ impl Command {
             Command::Record(options) => &options.global,
             Command::Run(options) => &options.global,
             Command::Status(options) => &options.global,
+            Command::Install(options) => &options.global,
+            Command::Uninstall(options) => &options.global,
+            Command::Completions(options) => &options.global,
+            Command::Man(options) => &options.global,
             Command::Config(options) => options.verb.global(),
         }
     }
@@ -131,6 +135,18 @@ pub enum Command {
     Record(Record),
     /// Show or check the configuration
     Config(ConfigArgs),
+    /// Have the service manager keep orphand running, or sweep every five minutes
+    ///
+    /// Writes systemd units (on macOS a launchd job) that start this very program, enables and starts them, and says how to undo
+    /// it. As root for the whole machine, otherwise for you. Run it again after an upgrade, or to change the options: those given here
+    /// (--config, --set, --log) become the service's.
+    Install(Install),
+    /// Undo `install`: stop orphand and take its service away
+    Uninstall(Uninstall),
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
 }
 
 /// `orphand scan`
@@ -216,6 +232,72 @@ pub struct Status {
 pub struct Record {
     /// Where to write it; standard output if not given
     pub file: Option<PathBuf>,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// For whom `install` and `uninstall` are.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ForWhom {
+    /// For your own processes
+    #[arg(long, conflicts_with = "system")]
+    pub user: bool,
+    /// For everybody's processes on this machine
+    #[arg(long)]
+    pub system: bool,
+}
+
+/// `orphand install`
+#[derive(Args, Debug)]
+pub struct Install {
+    /// For whom
+    #[command(flatten)]
+    pub for_whom: ForWhom,
+    /// A sweep every five minutes instead of the daemon
+    #[arg(long)]
+    pub timer: bool,
+    /// For a trial: it says what it would do, and signals nothing
+    #[arg(long)]
+    pub observe: bool,
+    /// Only show the files and commands
+    #[arg(long)]
+    pub print: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand uninstall`
+#[derive(Args, Debug)]
+pub struct Uninstall {
+    /// For whom
+    #[command(flatten)]
+    pub for_whom: ForWhom,
+    /// Take the configuration away too, and what orphand remembers
+    #[arg(long)]
+    pub purge: bool,
+    /// Only show what would be done
+    #[arg(long)]
+    pub print: bool,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand completions`
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// Whose
+    pub shell: clap_complete::Shell,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand man`
+#[derive(Args, Debug)]
+pub struct Man {
     /// Options of every command
     #[command(flatten)]
     pub global: Global,

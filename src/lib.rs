@@ -28,6 +28,7 @@
 //! | [`report`] | tables and JSON | judge, sweep, status |
 //! | [`control`] | the socket by which a daemon is asked | nothing |
 //! | [`daemon`] | the loop: time, exits and requests become looks and sweeps | look, sweep, state, report |
+//! | [`install`] | what a service manager is told, and the files that tell it | nothing |
 //! | [`cli`] | the command line's types | nothing |
 //! | [`logging`] | what is said on stderr, and in which form | cli |
 //! | [`commands`] | one file a verb | everything |
@@ -41,6 +42,7 @@ pub mod config;
 pub mod control;
 pub mod daemon;
 pub mod host;
+pub mod install;
 pub mod invocation;
 pub mod judge;
 pub mod logging;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the one that knows nothing to the one that knows everything, as `src/lib.rs` lists them.
-const ORDER: [&str; 22] = [
+const ORDER: [&str; 23] = [
     "process",
     "words",
     "redact",
@@ -25,6 +25,7 @@ const ORDER: [&str; 22] = [
     "report",
     "control",
     "daemon",
+    "install",
     "cli",
     "logging",
     "commands",
@@ -119,9 +120,12 @@ fn unsafe_code_and_signals_live_in_the_host_only() {
 }
 
 #[test]
-fn the_program_starts_no_process() {
+fn only_installing_starts_a_process() {
     for room in ORDER {
         for path in files(room) {
+            if path.ends_with("install/hands.rs") {
+                continue;
+            }
             let code = code(&path);
             for word in ["process::Command", "Command::new(", "fork(", "exec("] {
                 assert!(!code.contains(word), "{} has {word}", path.display());

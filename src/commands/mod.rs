@@ -1,12 +1,16 @@
 //! One file a verb, and what they share.
 
+mod completions;
 mod config;
 mod explain;
+mod install;
+mod man;
 mod record;
 mod run;
 mod scan;
 mod status;
 mod sweep;
+mod uninstall;
 
 use crate::cli::{Command, Global};
 use crate::config::{ConfigError, Settings, Sources, load};
@@ -35,6 +39,10 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Run(options) => run::run(global, options),
         Command::Status(options) => status::run(global, options),
         Command::Config(options) => config::run(global, &options.verb),
+        Command::Install(options) => install::run(global, options),
+        Command::Uninstall(options) => uninstall::run(global, options),
+        Command::Completions(options) => completions::run(options),
+        Command::Man(_) => man::run(),
     }
 }
 

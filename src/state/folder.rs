@@ -60,6 +60,15 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// The folder, and those of its files that orphand has made.
+    pub(super) fn contents(&self, is_ours: impl Fn(&str) -> bool) -> (PathBuf, Vec<PathBuf>) {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let ours = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
+        let mut files: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
+        files.sort();
+        (self.path.clone(), files)
+    }
+
     /// Makes the folder where there is none, and locks a file of it.
     pub(super) fn lock(&self, name: &str) -> Result<Lock, LockError> {
         let place = self.path.join(name);
@@ -70,6 +79,7 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.path).map_err(unusable)?;
         self.check_owner().map_err(unusable)?;
         let file = no_link().create(true).truncate(false).write(true).open(&place).map_err(unusable)?;
+        self.hand_over(&file).map_err(unusable)?;
         match file.try_lock() {
             Ok(()) => Ok(Lock { file, place }),
             Err(TryLockError::WouldBlock) => Err(LockError::Busy(place)),
@@ -81,6 +91,15 @@ impl Folder {
     pub(super) fn is_locked(&self, name: &str) -> bool {
         let file = no_link().read(true).open(self.path.join(name));
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// What root makes in the folder of the service's own user belongs to that user, or the service could not use it.
+    pub(super) fn hand_over(&self, file: &File) -> io::Result<()> {
+        let (folder, own) = (fs::symlink_metadata(&self.path)?, file.metadata()?);
+        if folder.uid() == own.uid() || self.uid != 0 || own.nlink() != 1 {
+            return Ok(());
+        }
+        std::os::unix::fs::fchown(file, Some(folder.uid()), Some(folder.gid()))
     }
 
     /// Whoever else could write here could tell us what we have seen.

@@ -30,6 +30,7 @@ struct Document {
 
 const SCHEMA: u32 = 1;
 const FILE: &str = "memory.json";
+const LOCK: &str = "lock";
 
 impl StateFolder {
     /// The usual place for whoever looks: `/var/lib/orphand`, or `$XDG_STATE_HOME/orphand` for a user.
@@ -59,9 +60,14 @@ impl StateFolder {
         self.folder.file(FILE)
     }
 
+    /// The folder, and those of its files that orphand has made.
+    pub fn contents(&self) -> (PathBuf, Vec<PathBuf>) {
+        self.folder.contents(|name| name == LOCK || name.starts_with(FILE) || runtime::is_ours(name))
+    }
+
     /// Takes the folder for oneself.
     pub fn lock(&self) -> Result<Lock, LockError> {
-        self.folder.lock("lock")
+        self.folder.lock(LOCK)
     }
 
     /// What is remembered of this boot. A file that cannot be understood is set aside with a warning by whoever has the lock,
@@ -102,6 +108,7 @@ impl StateFolder {
             return Err(error);
         }
         let mut file = no_link().create_new(true).write(true).open(&new)?;
+        self.folder.hand_over(&file)?;
         file.write_all(&text)?;
         file.sync_all()?;
         fs::rename(&new, self.file())

@@ -6,6 +6,12 @@ use crate::process::Observer;
 use std::path::PathBuf;
 
 const LOCK: &str = "daemon.lock";
+const SOCKET: &str = "control";
+
+/// Whether orphand makes files of this name there.
+pub(super) fn is_ours(name: &str) -> bool {
+    [LOCK, SOCKET].contains(&name)
+}
 
 /// The folder in which a daemon can be found.
 #[derive(Debug)]
@@ -34,9 +40,14 @@ impl RuntimeFolder {
         RuntimeFolder { folder: Folder::at(path, observer) }
     }
 
+    /// The folder, and those of its files that orphand has made.
+    pub fn contents(&self) -> (PathBuf, Vec<PathBuf>) {
+        self.folder.contents(is_ours)
+    }
+
     /// Where the daemon answers.
     pub fn socket(&self) -> PathBuf {
-        self.folder.file("control")
+        self.folder.file(SOCKET)
     }
 
     /// Whether there is a daemon of this scope, whether it answers or not.

@@ -384,3 +384,26 @@ fn the_journal_gets_priorities_and_others_get_json() {
         assert!(reaped["freed"].is_string() && reaped["timestamp"].is_string(), "{reaped}");
     });
 }
+
+#[test]
+fn a_log_that_is_moved_away_is_opened_anew_in_its_place() {
+    on_stage("daemon::a_log_that_is_moved_away_is_opened_anew_in_its_place", |stage| {
+        let mut duty = on_duty(stage, &[]);
+        let log = stage.folder.path().join("log");
+        let moved = stage.folder.path().join("log.0");
+        std::fs::rename(&log, &moved).expect("moved");
+        let before = std::fs::read_to_string(&moved).expect("a log");
+        duty.signal(Signal::HUP);
+        duty.hear("READY=1");
+        // What is said goes to the file of that name again, and no longer to the old one.
+        duty.assert_says("configuration", 1);
+        assert_eq!(std::fs::read_to_string(&moved).expect("still there"), before);
+        // A link that somebody else could have put there is not followed.
+        std::fs::remove_file(&log).expect("removed");
+        let elsewhere = stage.folder.path().join("elsewhere");
+        std::fs::write(&elsewhere, "").expect("written");
+        std::os::unix::fs::symlink(&elsewhere, &log).expect("a link");
+        assert!(duty.stop().success());
+        assert_eq!(std::fs::read_to_string(&elsewhere).expect("there"), "");
+    });
+}

@@ -23,7 +23,7 @@ pub(super) fn run(host: &Linux) -> Vec<Shortcoming> {
     if matches!(place.read("1/stat", &mut [0_u8; 64]), Read::Denied | Read::Missing) {
         say(
             "PID 1 and the processes of other users are hidden, so nobody can be shown to be an orphan",
-            "mount /proc without hidepid, or give orphand CAP_SYS_PTRACE; a unit must leave ProtectProc= alone",
+            "give orphand CAP_SYS_PTRACE, or mount /proc without hidepid (a unit: without ProtectProc=)",
         );
     }
     let others = others(host);

@@ -1,8 +1,11 @@
 //! What is said on stderr, and in which form: plain for people, with priorities for journald, JSON for programs.
 
+mod rotated;
+
 use crate::cli::Log;
 use crate::redact::printable;
 use crate::words::stamp;
+use rotated::LogFile;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
@@ -75,10 +78,16 @@ impl Lines {
         }
         let (sender, receiver) = sync_channel(MOST);
         let write = move || {
+            let file = LogFile::of_stderr();
             for message in receiver {
                 match message {
-                    // Nobody can be told that nobody can be told.
-                    Message::Line(line) => drop(io::stderr().write_all(&line)),
+                    Message::Line(line) => {
+                        if let Some(file) = &file {
+                            file.follow();
+                        }
+                        // Nobody can be told that nobody can be told.
+                        let _ = io::stderr().write_all(&line);
+                    }
                     Message::Flush(done) => drop(done.send(())),
                 }
             }

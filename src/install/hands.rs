@@ -1,0 +1,134 @@
+//! Carrying out a plan: files are replaced as a whole, tools are started without a shell and waited for.
+
+use super::{Failing, Step};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// So long a tool that fails is asked again, where that can help.
+const PATIENCE: Duration = Duration::from_secs(10);
+const AGAIN: Duration = Duration::from_millis(250);
+
+/// Whoever starts tools.
+#[derive(Clone, Default, Debug)]
+pub struct Hands {
+    /// Variables that tools get beside orphand's own.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A step that failed; those before it were done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A file or folder.
+    #[error("cannot {verb} {}: {error}", .path.display())]
+    File {
+        /// What was to be done with it.
+        verb: &'static str,
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A tool that cannot be started.
+    #[error("cannot start {tool}: {error}")]
+    NoTool {
+        /// Which.
+        tool: String,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A tool that failed.
+    #[error("`{command}` failed: {said}")]
+    Tool {
+        /// The whole command.
+        command: String,
+        /// What it said, or its exit status.
+        said: String,
+    },
+}
+
+/// Does the steps in order, and tells of each when it is done. Stops at the first that fails.
+pub fn carry_out(steps: &[Step], hands: &Hands, mut done: impl FnMut(&Step)) -> Result<(), Failure> {
+    for step in steps {
+        let file = |verb, path: &Path, error| Failure::File { verb, path: path.to_owned(), error };
+        match step {
+            Step::Keep(_) => {}
+            Step::Write { path, text } => write(path, text).map_err(|error| file("write", path, error))?,
+            Step::Remove(path) => {
+                gone_is_fine(fs::remove_file(path)).map_err(|error| file("remove", path, error))?;
+            }
+            Step::RemoveEmpty(path) => match fs::remove_dir(path) {
+                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => continue,
+                other => gone_is_fine(other).map_err(|error| file("remove", path, error))?,
+            },
+            Step::Run { words, failing } => hands.run(words, *failing)?,
+        }
+        done(step);
+    }
+    Ok(())
+}
+
+fn gone_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// A reader sees the old file or the new one. Everybody may read it: there is nothing secret in it.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
+    let mut new = path.as_os_str().to_owned();
+    // A name that no service manager reads.
+    new.push(".orphand-new");
+    let new = PathBuf::from(new);
+    gone_is_fine(fs::remove_file(&new))?;
+    let written =
+        fs::File::options().write(true).create_new(true).mode(0o644).open(&new).and_then(|mut file| {
+            file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+    written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| drop(fs::remove_file(&new)))
+}
+
+impl Hands {
+    /// What a tool prints; `None` where it cannot be started or fails.
+    pub fn ask(&self, words: &[&str]) -> Option<String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let output = self.start(&words).ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn run(&self, words: &[String], failing: Failing) -> Result<(), Failure> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let output = self.start(words)?;
+            if output.status.success() || failing == Failing::IsNothing {
+                return Ok(());
+            }
+            if failing == Failing::Ends || Instant::now() >= until {
+                return Err(Failure::Tool { command: words.join(" "), said: what_it_said(&output) });
+            }
+            std::thread::sleep(AGAIN);
+        }
+    }
+
+    fn start(&self, words: &[String]) -> Result<Output, Failure> {
+        let tool = words.first().cloned().unwrap_or_default();
+        let environment = self.environment.iter().map(|(name, value)| (name, value));
+        let output = Command::new(&tool).args(&words[1..]).envs(environment).stdin(Stdio::null()).output();
+        output.map_err(|error| Failure::NoTool { tool, error })
+    }
+}
+
+fn what_it_said(output: &Output) -> String {
+    let text = if output.stderr.is_empty() { &output.stdout } else { &output.stderr };
+    let text = String::from_utf8_lossy(text);
+    let said = text.trim();
+    if said.is_empty() { output.status.to_string() } else { said.to_owned() }
+}
