@@ -55,7 +55,9 @@ fn not_running(machine: bool) -> String {
     if machine {
         return "orphand is not running for this machine. `orphand install` has it started, `orphand run` runs it here.\n".to_owned();
     }
-    let mut text = "orphand is not running for you. `orphand install` has it started, `orphand run` runs it here.\n".to_owned();
+    let mut text =
+        "orphand is not running for you. `orphand install` has it started, `orphand run` runs it here.\n"
+            .to_owned();
     if Path::new("/run/orphand").exists() {
         text += "There may be one for the whole machine: `sudo orphand status` shows it.\n";
     }
