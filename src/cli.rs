@@ -22,10 +22,10 @@ pub struct Cli {
 #[derive(Args, Clone, Debug)]
 pub struct Global {
     /// Read this configuration file too; it wins over the others
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub config: Option<PathBuf>,
     /// Set one value, for example orphan.min_age=5m; may be given more than once
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", value_hint = clap::ValueHint::Other)]
     pub set: Vec<String>,
     /// How much to say on stderr; `json` (or `debug,json`) says it in JSON
     #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
@@ -174,7 +174,7 @@ pub struct Explain {
     #[arg(group = "what", value_parser = clap::value_parser!(i32).range(1..))]
     pub pid: Option<i32>,
     /// A command line, as you would paste it from `ps`
-    #[arg(long, value_name = "LINE", group = "what", allow_hyphen_values = true)]
+    #[arg(long, value_name = "LINE", value_hint = clap::ValueHint::Other, group = "what", allow_hyphen_values = true)]
     pub command: Option<String>,
     /// Judge a table that `orphand record` wrote, not this machine's
     #[arg(long, value_name = "FILE", conflicts_with = "command")]
@@ -216,7 +216,7 @@ pub struct Run {
 /// `orphand status`
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Exit status: 0 it is running, 1 it is not, or cannot be asked, 2 usage or configuration error."
+    after_help = "Exit status: 0 it is running, or a timer sweeps; 1 neither, or it cannot be asked; 2 usage or configuration error."
 )]
 pub struct Status {
     /// Print JSON

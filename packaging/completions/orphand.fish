@@ -25,7 +25,7 @@ function __fish_orphand_using_subcommand
 end
 
 complete -c orphand -n "__fish_orphand_needs_command" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_needs_command" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_needs_command" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_needs_command" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -50,7 +50,7 @@ complete -c orphand -n "__fish_orphand_needs_command" -f -a "completions" -d 'Pr
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "man" -d 'Print the manual page'
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -l replay -d 'Judge a table that `orphand record` wrote, not this machine\'s' -r -F
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand scan" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand scan" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -63,10 +63,10 @@ never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -l json -d 'Print JSON'
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -l all -d 'Also show the trees that a live process owns'
 complete -c orphand -n "__fish_orphand_using_subcommand scan" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c orphand -n "__fish_orphand_using_subcommand explain" -l command -d 'A command line, as you would paste it from `ps`' -r
+complete -c orphand -n "__fish_orphand_using_subcommand explain" -l command -d 'A command line, as you would paste it from `ps`' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand explain" -l replay -d 'Judge a table that `orphand record` wrote, not this machine\'s' -r -F
 complete -c orphand -n "__fish_orphand_using_subcommand explain" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand explain" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand explain" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand explain" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -79,7 +79,7 @@ never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand explain" -l json -d 'Print JSON'
 complete -c orphand -n "__fish_orphand_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -93,7 +93,7 @@ complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l dry-run -d 'Lo
 complete -c orphand -n "__fish_orphand_using_subcommand sweep" -l json -d 'Print JSON'
 complete -c orphand -n "__fish_orphand_using_subcommand sweep" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand run" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand run" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand run" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand run" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -105,7 +105,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand status" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand status" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand status" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand status" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -118,7 +118,7 @@ never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand status" -l json -d 'Print JSON'
 complete -c orphand -n "__fish_orphand_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand record" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand record" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand record" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand record" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -130,7 +130,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -145,7 +145,7 @@ complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_s
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -f -a "check" -d 'Check the configuration and say what is wrong with it'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -f -a "default" -d 'Print the commented default file'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from show" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from show" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from show" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from show" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -157,7 +157,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from check" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from check" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from check" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from check" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -169,7 +169,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from default" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from default" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from default" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from default" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -181,7 +181,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand install" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand install" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand install" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand install" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -198,7 +198,7 @@ complete -c orphand -n "__fish_orphand_using_subcommand install" -l observe -d '
 complete -c orphand -n "__fish_orphand_using_subcommand install" -l print -d 'Only show the files and commands'
 complete -c orphand -n "__fish_orphand_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -214,7 +214,7 @@ complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l purge -d '
 complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -l print -d 'Only show what would be done'
 complete -c orphand -n "__fish_orphand_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand completions" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand completions" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand completions" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand completions" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'
@@ -226,7 +226,7 @@ always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand man" -l config -d 'Read this configuration file too; it wins over the others' -r -F
-complete -c orphand -n "__fish_orphand_using_subcommand man" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r
+complete -c orphand -n "__fish_orphand_using_subcommand man" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand man" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
 warn\t'And what is doubtful'
 info\t'And what is done'

@@ -10,7 +10,6 @@ mod run;
 mod scan;
 mod status;
 mod sweep;
-mod uninstall;
 
 use crate::cli::{Command, Global};
 use crate::config::{ConfigError, Settings, Sources, load};
@@ -40,7 +39,7 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Status(options) => status::run(global, options),
         Command::Config(options) => config::run(global, &options.verb),
         Command::Install(options) => install::run(global, options),
-        Command::Uninstall(options) => uninstall::run(global, options),
+        Command::Uninstall(options) => install::uninstall(global, options),
         Command::Completions(options) => completions::run(options),
         Command::Man(_) => man::run(),
     }

@@ -5,6 +5,8 @@ use crate::cli::{Global, Status as Options};
 use crate::config::{ConfigError, Sources, load};
 use crate::control::{Request, ask};
 use crate::host::Host;
+use crate::install::systemd::Standing;
+use crate::install::{Hands, Scope};
 use crate::process::Observer;
 use crate::report::status_text;
 use crate::status::Status;
@@ -18,14 +20,7 @@ pub(super) fn run(global: &Global, options: &Options) -> anyhow::Result<ExitCode
     let socket = socket(global, host.observer())?;
     let answer = ask(&socket, Request::Status)
         .with_context(|| format!("cannot ask the daemon at {}", socket.display()))?;
-    let Some(answer) = answer else {
-        if options.json {
-            print_json(&json!({ "schema": 1, "running": false }))?;
-        } else {
-            print(&not_running(host.observer().machine))?;
-        }
-        return Ok(ExitCode::FAILURE);
-    };
+    let Some(answer) = answer else { return tell_without_daemon(host.observer(), options.json) };
     if options.json {
         print_json(&answer)?;
     } else {
@@ -51,15 +46,32 @@ fn socket(global: &Global, observer: &Observer) -> Result<PathBuf, ConfigError> 
     Ok(runtime_folder(&settings, observer).socket())
 }
 
-fn not_running(machine: bool) -> String {
-    if machine {
-        return "orphand is not running for this machine. `orphand install` has it started, `orphand run` runs it here.\n".to_owned();
+/// What there is instead of a daemon: a timer that sweeps, a service that is down, or nothing.
+fn tell_without_daemon(observer: &Observer, as_json: bool) -> anyhow::Result<ExitCode> {
+    let (scope, user) = if observer.machine { (Scope::Machine, "") } else { (Scope::User, "--user ") };
+    let standing = Standing::ask(scope, &Hands::of(scope, observer.uid));
+    let sweeps = matches!(standing, Some(Standing::Sweeps(_)));
+    if as_json {
+        print_json(&json!({ "schema": 1, "running": false, "timer": sweeps }))?;
+        return Ok(if sweeps { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let mut text =
-        "orphand is not running for you. `orphand install` has it started, `orphand run` runs it here.\n"
-            .to_owned();
-    if Path::new("/run/orphand").exists() {
-        text += "There may be one for the whole machine: `sudo orphand status` shows it.\n";
-    }
-    text
+    let whose = if observer.machine { "for this machine" } else { "for you" };
+    let text = match standing {
+        Some(Standing::Sweeps(when)) => format!(
+            "orphand sweeps {whose} every five minutes (orphand-sweep.timer): {when}.\n\
+             `journalctl {user}-u orphand-sweep.service` shows what it did.\n"
+        ),
+        Some(Standing::Down(state)) => format!(
+            "orphand is not running {whose}: orphand.service is {state}. `journalctl {user}-u orphand.service -n 20` may say why; \
+             `systemctl {user}restart orphand.service` starts it again.\n"
+        ),
+        None if !observer.machine && Path::new("/run/orphand").exists() => {
+            "There is an orphand for the whole machine, which looks after your processes too: `sudo orphand status` shows it. \
+             None is running for you alone.\n"
+                .to_owned()
+        }
+        None => format!("orphand is not running {whose}. `orphand install` has it started, `orphand run` runs it here.\n"),
+    };
+    print(&text)?;
+    Ok(if sweeps { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -34,9 +34,14 @@ const KNOWN: [&str; 27] = [
 /// How processes are ended.
 const KILLS: [&str; 6] = ["kill", "pkill", "killall", "os.kill", "process.kill", "killpg"];
 
+/// Who ends everybody of a name, and what MCP servers are called by then.
+const BY_NAME: [&str; 2] = ["pkill", "killall"];
+const ANYBODY: [&str; 6] = ["node", "npm", "bun", "deno", "uv", "gitnexus"];
+
 /// Of whom orphand takes care.
-const ITS_BUSINESS: [&str; 17] = [
+const ITS_BUSINESS: [&str; 18] = [
     "mcp",
+    "modelcontextprotocol",
     "claude",
     "codex",
     "opencode",
@@ -57,10 +62,22 @@ const ITS_BUSINESS: [&str; 17] = [
 
 /// Whether a line of a table of jobs, a unit or a script looks as if it ended MCP servers. It is only ever pointed out.
 pub fn looks_like_a_cleaner(text: &str) -> bool {
-    let text = text.to_lowercase();
-    KNOWN.iter().any(|name| has_word(&text, name))
-        || KILLS.iter().any(|kill| has_word(&text, kill))
-            && ITS_BUSINESS.iter().any(|word| text.contains(word))
+    let text = without_single_brackets(&text.to_lowercase());
+    let has_one = |words: &[&str]| words.iter().any(|word| has_word(&text, word));
+    has_one(&KNOWN)
+        || has_one(&KILLS) && ITS_BUSINESS.iter().any(|word| text.contains(word))
+        || has_one(&BY_NAME) && has_one(&ANYBODY)
+}
+
+/// `grep [m]cp`, which does not find itself, means `grep mcp`.
+fn without_single_brackets(text: &str) -> String {
+    let letters: Vec<char> = text.chars().collect();
+    let is_bracket = |at: usize| match letters[at] {
+        '[' => letters.get(at + 2) == Some(&']'),
+        ']' => at >= 2 && letters[at - 2] == '[',
+        _ => false,
+    };
+    (0..letters.len()).filter(|at| !is_bracket(*at)).map(|at| letters[at]).collect()
 }
 
 /// Whether the word stands there by itself, not as part of a longer one.
@@ -86,6 +103,9 @@ mod tests {
             "5 4 * * * root /usr/local/bin/claude-cleanup --max-age 4",
             "ExecStart=/usr/bin/python3 /opt/cc-reaper/monitor.py",
             "for pid in pids: os.kill(pid, 9)  # context7",
+            "0 * * * * ps aux | grep [m]cp-server | awk '{print $2}' | xargs kill",
+            "*/5 * * * * killall node",
+            "@hourly pkill -f gitnexus",
         ] {
             assert!(looks_like_a_cleaner(line), "{line}");
         }
@@ -100,6 +120,7 @@ mod tests {
             "17 * * * * root run-parts --report /etc/cron.hourly",
             "0 0 * * * /usr/bin/overkill --codex",
             "* * * * * shoot --at dawn",
+            "0 5 * * * kill -HUP $(cat /run/node-exporter.pid)",
             "",
         ] {
             assert!(!looks_like_a_cleaner(line), "{line}");

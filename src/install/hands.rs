@@ -1,6 +1,6 @@
 //! Carrying out a plan: files are replaced as a whole, tools are started without a shell and waited for.
 
-use super::{Failing, Step};
+use super::{Failing, Scope, Step};
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -50,32 +50,52 @@ pub enum Failure {
     },
 }
 
-/// Does the steps in order, and tells of each when it is done. Stops at the first that fails.
-pub fn carry_out(steps: &[Step], hands: &Hands, mut done: impl FnMut(&Step)) -> Result<(), Failure> {
-    for step in steps {
-        let file = |verb, path: &Path, error| Failure::File { verb, path: path.to_owned(), error };
-        match step {
-            Step::Keep(_) => {}
-            Step::Write { path, text } => write(path, text).map_err(|error| file("write", path, error))?,
-            Step::Remove(path) => {
-                gone_is_fine(fs::remove_file(path)).map_err(|error| file("remove", path, error))?;
-            }
-            Step::RemoveEmpty(path) => match fs::remove_dir(path) {
-                Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => continue,
-                other => gone_is_fine(other).map_err(|error| file("remove", path, error))?,
-            },
-            Step::Run { words, failing } => hands.run(words, *failing)?,
-        }
-        done(step);
-    }
-    Ok(())
+/// What became of a step.
+#[derive(Debug)]
+pub enum Done {
+    /// It was done.
+    Yes,
+    /// There was nothing to do any more.
+    AsItWas,
+    /// It failed, and that changes nothing for the others.
+    Failed(Failure),
 }
 
-fn gone_is_fine(removed: io::Result<()>) -> io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        other => other,
+/// Does the steps in order, and tells of each what became of it. Stops at the first that must not fail and does.
+pub fn carry_out(steps: &[Step], hands: &Hands, mut tell: impl FnMut(&Step, Done)) -> Result<(), Failure> {
+    for step in steps {
+        let file = |verb, path: &Path, error| Failure::File { verb, path: path.to_owned(), error };
+        let done = match step {
+            Step::Keep(_) => Done::Yes,
+            Step::Write { path, text } => {
+                write(path, text).map_err(|error| file("write", path, error))?;
+                Done::Yes
+            }
+            Step::Remove(path) => match fs::remove_file(path) {
+                Ok(()) => Done::Yes,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Done::AsItWas,
+                Err(error) => return Err(file("remove", path, error)),
+            },
+            Step::RemoveEmpty(path) => match fs::remove_dir(path) {
+                Ok(()) => Done::Yes,
+                Err(error)
+                    if [io::ErrorKind::DirectoryNotEmpty, io::ErrorKind::NotFound]
+                        .contains(&error.kind()) =>
+                {
+                    Done::AsItWas
+                }
+                Err(error) => return Err(file("remove", path, error)),
+            },
+            Step::Run { words, failing } => match (hands.run(words, *failing), failing) {
+                (Ok(()), _) => Done::Yes,
+                (Err(_), Failing::IsNothing) => Done::AsItWas,
+                (Err(failure), Failing::GoesOn) => Done::Failed(failure),
+                (Err(failure), _) => return Err(failure),
+            },
+        };
+        tell(step, done);
     }
+    Ok(())
 }
 
 /// A reader sees the old file or the new one. Everybody may read it: there is nothing secret in it.
@@ -86,7 +106,10 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     // A name that no service manager reads.
     new.push(".orphand-new");
     let new = PathBuf::from(new);
-    gone_is_fine(fs::remove_file(&new))?;
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
     let written =
         fs::File::options().write(true).create_new(true).mode(0o644).open(&new).and_then(|mut file| {
             file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))?;
@@ -97,21 +120,37 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
 }
 
 impl Hands {
+    /// Those of whoever looks after the machine, or of a user whose service manager is asked: `su` and cron set no
+    /// XDG_RUNTIME_DIR, and systemctl needs it.
+    pub fn of(scope: Scope, uid: u32) -> Hands {
+        // What they say is shown when they fail, and understood where it is an answer.
+        let mut environment = vec![("LC_ALL".to_owned(), "C.UTF-8".to_owned())];
+        if scope == Scope::User {
+            environment.push(("XDG_RUNTIME_DIR".to_owned(), format!("/run/user/{uid}")));
+        }
+        Hands { environment }
+    }
+
     /// What a tool prints; `None` where it cannot be started or fails.
     pub fn ask(&self, words: &[&str]) -> Option<String> {
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let output = self.start(&words).ok()?;
+        let output = self.start(&owned(words)).ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The same of a tool whose exit status is part of the answer.
+    pub fn answer(&self, words: &[&str]) -> Option<String> {
+        let output = self.start(&owned(words)).ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     fn run(&self, words: &[String], failing: Failing) -> Result<(), Failure> {
         let until = Instant::now() + PATIENCE;
         loop {
             let output = self.start(words)?;
-            if output.status.success() || failing == Failing::IsNothing {
+            if output.status.success() {
                 return Ok(());
             }
-            if failing == Failing::Ends || Instant::now() >= until {
+            if failing != Failing::EndsLater || Instant::now() >= until {
                 return Err(Failure::Tool { command: words.join(" "), said: what_it_said(&output) });
             }
             std::thread::sleep(AGAIN);
@@ -120,10 +159,17 @@ impl Hands {
 
     fn start(&self, words: &[String]) -> Result<Output, Failure> {
         let tool = words.first().cloned().unwrap_or_default();
-        let environment = self.environment.iter().map(|(name, value)| (name, value));
+        // Root's tools are where a user's PATH, as `su` keeps it, does not look.
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
+        let path = ("PATH".to_owned(), path);
+        let environment = std::iter::once(&path).chain(&self.environment).map(|(name, value)| (name, value));
         let output = Command::new(&tool).args(&words[1..]).envs(environment).stdin(Stdio::null()).output();
         output.map_err(|error| Failure::NoTool { tool, error })
     }
+}
+
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn what_it_said(output: &Output) -> String {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 const SHIPPED_PROGRAM: &str = "<string>/usr/local/bin/orphand</string>";
 const SHIPPED_VERB: &str = "<string>run</string>";
 const SHIPPED_LOG: &str = "<string>/Users/Shared/orphand.log</string>";
+const RUN_AT_LOAD: &str = "<key>RunAtLoad</key>";
 const NEWSYSLOG: &str = include_str!("../../launchd/newsyslog.conf");
 
 /// Where launchd looks.
@@ -109,12 +110,23 @@ fn filled_in(wish: &Wish, places: &Places) -> String {
         words.iter().map(|word| format!("\n\t\t<string>{}</string>", escaped(word))).collect()
     };
     let log = format!("<string>{}</string>", escaped(&places.log.to_string_lossy()));
+    let variables: String = (wish.environment.iter())
+        .map(|(name, value)| {
+            format!("\n\t\t<key>{}</key>\n\t\t<string>{}</string>", escaped(name), escaped(value))
+        })
+        .collect();
+    let variables = if variables.is_empty() {
+        variables
+    } else {
+        format!("<key>EnvironmentVariables</key>\n\t<dict>{variables}\n\t</dict>\n\t")
+    };
     let note = format!("<!-- {MARK}, which replaces this file. -->\n<plist");
     shipped
         .replacen("<plist", &note, 1)
         .replacen(SHIPPED_PROGRAM, &format!("<string>{}</string>", escaped(&wish.program)), 1)
         .replacen(SHIPPED_VERB, &format!("{SHIPPED_VERB}{}", strings(&wish.options)), 1)
         .replacen(SHIPPED_LOG, &log, 1)
+        .replacen(RUN_AT_LOAD, &(variables + RUN_AT_LOAD), 1)
 }
 
 fn escaped(text: &str) -> String {

@@ -9,7 +9,7 @@ mod survey;
 pub mod systemd;
 
 pub use cleaners::looks_like_a_cleaner;
-pub use hands::{Failure, Hands, carry_out};
+pub use hands::{Done, Failure, Hands, carry_out};
 pub use survey::{Finding, survey};
 
 use std::path::{Path, PathBuf};
@@ -34,6 +34,15 @@ pub struct Wish {
     pub program: String,
     /// Options that it is started with, behind the verb.
     pub options: Vec<String>,
+    /// Variables that it would not have otherwise, with their values.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Wish {
+    /// The same without options and variables.
+    fn plain(&self) -> Wish {
+        Wish { options: Vec::new(), environment: Vec::new(), ..self.clone() }
+    }
 }
 
 /// One step of a plan.
@@ -68,6 +77,8 @@ pub enum Failing {
     Ends,
     /// Nothing: what was to be undone was not there.
     IsNothing,
+    /// It is told, and the plan goes on.
+    GoesOn,
     /// The plan has failed if it still fails after some seconds: what the step before ended may take a moment.
     EndsLater,
 }
@@ -120,7 +131,9 @@ pub enum PlanError {
         remedy: String,
     },
     /// The manager could not be told to start it so.
-    #[error("the path or an option of orphand has a control character in it: {0:?}")]
+    #[error(
+        "a service manager cannot start something that is called {0:?}; use another place or option without quotes, backslashes and control characters"
+    )]
     Unspeakable(String),
 }
 

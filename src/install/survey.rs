@@ -1,9 +1,10 @@
 //! Looks where people put clean-up scripts: tables of cron, timers' services, launchd's jobs. Reads only, and changes nothing.
 
 use super::{Hands, Scope, looks_like_a_cleaner};
-use std::fs;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use uzers::os::unix::UserExt;
 
 /// Something that is started by a clock and looks like a clean-up script, or starts orphand.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,108 +19,86 @@ pub struct Finding {
 
 /// A file that is larger is no script.
 const LARGEST: u64 = 256 * 1024;
-/// More files of one folder are not read.
+/// More files of one folder, and more scripts of one line, are not read.
 const MOST: usize = 500;
+const MOST_SCRIPTS: usize = 4;
 
 /// Everything that this person could have put there. `home` is the user's; `root` stands before every path of the system.
 pub fn survey(scope: Scope, root: &Path, home: Option<&Path>, hands: &Hands) -> Vec<Finding> {
-    let mut found = Vec::new();
     match scope {
-        Scope::Machine => {
-            let tables = ["etc/crontab", "etc/cron.d", "var/spool/cron/crontabs", "var/spool/cron"];
-            for table in tables.iter().flat_map(|place| files(&root.join(place))) {
-                judge_lines(&table, &mut found);
-            }
-            let scripts = ["etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly"];
-            for script in scripts.iter().flat_map(|place| files(&root.join(place))) {
-                judge_script(&script, &mut found);
-            }
-            let jobs = ["etc/systemd/system", "Library/LaunchDaemons", "Library/LaunchAgents"];
-            for job in jobs.iter().flat_map(|place| files(&root.join(place))) {
-                judge_job(&job, home, &mut found);
-            }
+        Scope::Machine => of_machine(root),
+        Scope::User => of_user(home, hands),
+    }
+}
+
+fn of_machine(root: &Path) -> Vec<Finding> {
+    let within = |places: &[&str]| -> Vec<PathBuf> {
+        places.iter().flat_map(|place| files(&root.join(place))).collect()
+    };
+    let mut found = Vec::new();
+    for table in within(&["etc/crontab", "etc/cron.d"]) {
+        let remedy = format!("edit {}", table.display());
+        judge_table(&table, &remedy, |line| user_of(line).as_deref().and_then(home_of), &mut found);
+    }
+    for table in within(&["var/spool/cron/crontabs", "var/spool/cron"]) {
+        let user = table.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        judge_table(&table, &format!("crontab -u {user} -e"), |_| home_of(&user), &mut found);
+    }
+    for script in within(&["etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly"]) {
+        if read(&script).is_some_and(|text| is_about_it(&text)) {
+            let (place, line) = (script.display().to_string(), name_of(&script));
+            found.push(Finding { remedy: format!("chmod -x {place}"), place, line });
         }
-        Scope::User => {
-            for line in hands.ask(&["crontab", "-l"]).unwrap_or_default().lines() {
-                judge_line("crontab -l", line, "crontab -e", home, &mut found);
-            }
-            let jobs = [".config/systemd/user", "Library/LaunchAgents"];
-            let folders = home.iter().flat_map(|home| jobs.iter().map(|place| home.join(place)));
-            for job in folders.flat_map(|folder| files(&folder)) {
-                judge_job(&job, home, &mut found);
-            }
-        }
+    }
+    for job in within(&["etc/systemd/system", "Library/LaunchDaemons", "Library/LaunchAgents"]) {
+        judge_job(&job, None, "", &mut found);
     }
     found
 }
 
-fn judge_lines(table: &Path, found: &mut Vec<Finding>) {
-    let Some(text) = read(table) else { return };
-    let remedy =
-        if table.parent().is_some_and(|folder| folder.ends_with("crontabs") || folder.ends_with("cron")) {
-            let user = table.file_name().unwrap_or_default().to_string_lossy();
-            format!("crontab -u {user} -e")
-        } else {
-            format!("edit {}", table.display())
-        };
-    for (number, line) in text.lines().enumerate() {
-        judge_line(&format!("{}:{}", table.display(), number + 1), line, &remedy, None, found);
+fn of_user(home: Option<&Path>, hands: &Hands) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for line in hands.ask(&["crontab", "-l"]).unwrap_or_default().lines() {
+        if is_cleaner(line, home) {
+            let (place, remedy) = ("crontab -l".to_owned(), "crontab -e".to_owned());
+            found.push(Finding { place, line: line.trim().to_owned(), remedy });
+        }
     }
+    let jobs = [".config/systemd/user", "Library/LaunchAgents"];
+    let folders = home.iter().flat_map(|home| jobs.iter().map(|place| home.join(place)));
+    for job in folders.flat_map(|folder| files(&folder)) {
+        judge_job(&job, home, "--user ", &mut found);
+    }
+    found
 }
 
-/// A line of cron's. The script that it calls tells more than its name.
-fn judge_line(place: &str, line: &str, remedy: &str, home: Option<&Path>, found: &mut Vec<Finding>) {
-    let line = line.trim();
-    if line.is_empty() || line.starts_with('#') {
-        return;
-    }
-    let in_home = |word: &str| {
-        let rest = ["~/", "$HOME/", "%h/"].iter().find_map(|start| word.strip_prefix(start))?;
-        home.map(|home| home.join(rest))
-    };
-    let path = |word: &str| if word.starts_with('/') { Some(PathBuf::from(word)) } else { in_home(word) };
-    let is_cleaner =
-        |path: PathBuf| read(&path).is_some_and(|text| text.starts_with("#!") && looks_like_a_cleaner(&text));
-    if is_about_it(line) || line.split_whitespace().filter_map(path).take(4).any(is_cleaner) {
-        found.push(Finding { place: place.to_owned(), line: line.to_owned(), remedy: remedy.to_owned() });
-    }
-}
-
-fn judge_script(script: &Path, found: &mut Vec<Finding>) {
-    if read(script).is_some_and(|text| is_about_it(&text)) {
-        let line = script.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let place = script.display().to_string();
-        found.push(Finding { remedy: format!("chmod -x {place}"), place, line });
+fn judge_table(table: &Path, remedy: &str, home: impl Fn(&str) -> Option<PathBuf>, found: &mut Vec<Finding>) {
+    for (number, line) in read(table).unwrap_or_default().lines().enumerate() {
+        if is_cleaner(line, home(line).as_deref()) {
+            let place = format!("{}:{}", table.display(), number + 1);
+            found.push(Finding { place, line: line.trim().to_owned(), remedy: remedy.to_owned() });
+        }
     }
 }
 
 /// A service or a job of launchd's.
-fn judge_job(job: &Path, home: Option<&Path>, found: &mut Vec<Finding>) {
-    let name = job.file_name().unwrap_or_default().to_string_lossy().into_owned();
+fn judge_job(job: &Path, home: Option<&Path>, user_option: &str, found: &mut Vec<Finding>) {
+    let name = name_of(job);
     let is_unit = name.ends_with(".service");
     if !is_unit && !name.ends_with(".plist") || name.contains("orphand") {
         return;
     }
     let Some(text) = read(job) else { return };
-    let starts: Vec<&str> = if is_unit {
-        text.lines().filter(|line| line.starts_with("ExecStart=")).collect()
+    let starts: Vec<String> = if is_unit {
+        text.lines().filter_map(|line| line.strip_prefix("ExecStart=")).map(str::to_owned).collect()
     } else {
-        vec![&text]
+        vec![text.replace("<string>", " ").replace("</string>", " ").replace(['\n', '\t'], " ")]
     };
-    let mut inside = Vec::new();
-    for start in starts {
-        let words = start.replace("<string>", " ").replace("</string>", " ").replace("ExecStart=", " ");
-        judge_line("", &words.split_whitespace().collect::<Vec<_>>().join(" "), "", home, &mut inside);
-    }
-    if !inside.is_empty() {
+    if starts.iter().any(|start| is_cleaner(start, home)) {
+        let timer = job.with_extension("timer");
+        let unit = if timer.is_file() { name_of(&timer) } else { name.clone() };
         let remedy = if is_unit {
-            let timer = job.with_extension("timer");
-            let unit = if timer.is_file() {
-                timer.file_name().unwrap_or_default().to_string_lossy()
-            } else {
-                name.as_str().into()
-            };
-            format!("systemctl {}disable --now {unit}", if home.is_some() { "--user " } else { "" })
+            format!("systemctl {user_option}disable --now {unit}")
         } else {
             format!("launchctl unload -w {}", job.display())
         };
@@ -127,8 +106,66 @@ fn judge_job(job: &Path, home: Option<&Path>, found: &mut Vec<Finding>) {
     }
 }
 
+/// Whether a command that a clock starts looks like a clean-up script: the script that it calls tells more than its name.
+fn is_cleaner(line: &str, home: Option<&Path>) -> bool {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return false;
+    }
+    let is_one =
+        |path: &PathBuf| read(path).is_some_and(|text| is_script(path, &text) && looks_like_a_cleaner(&text));
+    is_about_it(line) || scripts_of(line, home).iter().take(MOST_SCRIPTS).any(is_one)
+}
+
+/// Files that a command line may call: by their path, below the home, or in the folder that it changes to.
+fn scripts_of(line: &str, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut scripts = Vec::new();
+    let mut folder = home.map(Path::to_owned);
+    let mut before = "";
+    for word in line.split_whitespace() {
+        let word = word.trim_matches(['"', '\'', ';']);
+        let in_home = ["~/", "$HOME/", "${HOME}/", "%h/"].iter().find_map(|start| word.strip_prefix(start));
+        let path = match in_home {
+            Some(rest) => home.map(|home| home.join(rest)),
+            None if word.starts_with('/') => Some(PathBuf::from(word)),
+            // A redirection is no script, nor is `*/5`.
+            None if word.contains('/') && !word.starts_with(['*', '>', '<', '&', '-']) => {
+                folder.as_deref().map(|folder| folder.join(word))
+            }
+            None => None,
+        };
+        if before == "cd" {
+            folder = path.clone();
+        }
+        if !before.ends_with('>') {
+            scripts.extend(path.filter(|path| path.is_file()));
+        }
+        before = word;
+    }
+    scripts
+}
+
+fn is_script(path: &Path, text: &str) -> bool {
+    let ends = ["sh", "bash", "zsh", "py", "js", "mjs", "rb", "pl"];
+    text.starts_with("#!") || path.extension().is_some_and(|end| ends.iter().any(|known| end == *known))
+}
+
 fn is_about_it(text: &str) -> bool {
     looks_like_a_cleaner(text) || text.contains("orphand sweep")
+}
+
+/// The user of a line of /etc/crontab: its sixth word, or the second behind `@daily` and the like.
+fn user_of(line: &str) -> Option<String> {
+    let at = if line.trim_start().starts_with('@') { 1 } else { 5 };
+    line.split_whitespace().nth(at).map(str::to_owned)
+}
+
+fn home_of(user: impl AsRef<str>) -> Option<PathBuf> {
+    uzers::get_user_by_name(user.as_ref()).map(|user| user.home_dir().to_owned())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The files of a folder, or the file itself.
@@ -137,22 +174,38 @@ fn files(place: &Path) -> Vec<PathBuf> {
         return vec![place.to_owned()];
     }
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> =
-        entries.map(|entry| entry.path()).filter(|path| path.is_file()).take(MOST).collect();
+    let files = entries.map(|entry| entry.path()).filter(|path| path.is_file());
+    let mut files: Vec<PathBuf> = files.take(MOST).collect();
     files.sort();
     files
 }
 
 fn read(path: &Path) -> Option<String> {
-    // Some devices do something when they are opened.
-    if !fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
-        return None;
+    let mut text = String::new();
+    open(path).ok()?.take(LARGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// Users choose these paths, and some devices do something when they are opened: so the file is held first, then looked at,
+/// and opened only when it is an ordinary one.
+#[cfg(target_os = "linux")]
+fn open(path: &Path) -> io::Result<File> {
+    use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
+    use std::os::fd::AsRawFd;
+    let held = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    File::open(format!("/proc/self/fd/{}", held.as_raw_fd()))
+}
+
+/// macOS cannot hold a file without opening it; what was no ordinary file a moment ago is not opened.
+#[cfg(not(target_os = "linux"))]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
     let no_wait = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = fs::File::options().read(true).custom_flags(no_wait).open(path).ok()?;
-    let meta = file.metadata().ok()?;
-    if !meta.is_file() || meta.len() > LARGEST {
-        return None;
-    }
-    std::io::read_to_string(file).ok()
+    File::options().read(true).custom_flags(no_wait).open(path)
 }

@@ -1,20 +1,27 @@
 //! A log file that is moved away while it is written: launchd gives a job a file and never opens it again, and neither does a
 //! shell's `2>>`.
 
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 /// The file that stderr is, if it is one that can be found by its path.
 pub(super) struct LogFile {
-    path: PathBuf,
+    /// Held from the start: whoever may rename folders above must not choose where a privileged process writes.
+    folder: OwnedFd,
+    name: OsString,
 }
 
 impl LogFile {
     pub(super) fn of_stderr() -> Option<LogFile> {
-        let file = LogFile { path: path_of_stderr()? };
+        let path = path_of_stderr()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(rustix::fs::CWD, path.parent()?, flags, Mode::empty()).ok()?;
+        let file = LogFile { folder, name: path.file_name()?.to_owned() };
         file.is_in_place().then_some(file)
     }
 
@@ -28,17 +35,17 @@ impl LogFile {
     }
 
     fn is_in_place(&self) -> bool {
-        let number = |meta: fs::Metadata| (meta.dev(), meta.ino());
-        let there = fs::symlink_metadata(&self.path).map(number);
-        let ours = fs::metadata("/dev/stderr").map(number);
-        matches!((there, ours), (Ok(there), Ok(ours)) if there == ours)
+        let there = statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW);
+        let ours = fs::metadata("/dev/stderr");
+        matches!((there, ours), (Ok(there), Ok(ours)) if there.st_ino == ours.ino())
     }
 
     /// Only a file of one's own: where others may write, they could have put something else there.
     fn open(&self) -> io::Result<File> {
-        let flags = (rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK).bits() as i32;
-        let file =
-            File::options().append(true).create(true).mode(0o640).custom_flags(flags).open(&self.path)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::CLOEXEC;
+        let careful = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
+        let file = File::from(openat(&self.folder, &self.name, flags | careful, mode)?);
         let meta = file.metadata()?;
         let own = rustix::process::geteuid().as_raw();
         if !meta.is_file() || meta.uid() != own || meta.nlink() != 1 {

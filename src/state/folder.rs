@@ -60,11 +60,19 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// The folder, and those of its files that orphand has made.
+    /// The folder, and those of its files that orphand has made. None of a folder that it would not use.
     pub(super) fn contents(&self, is_ours: impl Fn(&str) -> bool) -> (PathBuf, Vec<PathBuf>) {
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
-        let ours = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
-        let mut files: Vec<PathBuf> = ours.map(|entry| entry.path()).collect();
+        let mut files = Vec::new();
+        if let Ok(folder) = self.checked() {
+            let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+            let ours = entries.filter(|entry| entry.file_name().to_str().is_some_and(&is_ours));
+            let made_here = |entry: &fs::DirEntry| {
+                entry
+                    .metadata()
+                    .is_ok_and(|meta| !meta.is_dir() && [self.uid, folder.uid()].contains(&meta.uid()))
+            };
+            files.extend(ours.filter(made_here).map(|entry| entry.path()));
+        }
         files.sort();
         (self.path.clone(), files)
     }
@@ -104,15 +112,23 @@ impl Folder {
 
     /// Whoever else could write here could tell us what we have seen.
     pub(super) fn check_owner(&self) -> io::Result<()> {
+        self.checked().map(drop)
+    }
+
+    fn checked(&self) -> io::Result<fs::Metadata> {
         let meta = fs::symlink_metadata(&self.path)?;
-        // Root may use the folder of the service's own user.
-        let own = meta.uid() == self.uid || self.uid == 0;
+        let own = meta.uid() == self.uid || self.uid == 0 && is_of_service(meta.uid());
         if !meta.is_dir() || !own || meta.mode() & 0o022 != 0 {
             let text = "the folder must be your own and writable by nobody else";
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
-        Ok(())
+        Ok(meta)
     }
+}
+
+/// Root may use the folder of the service's own user, and of nobody else.
+fn is_of_service(uid: u32) -> bool {
+    uzers::get_user_by_name("orphand").is_some_and(|user| user.uid() == uid)
 }
 
 /// A variable that names a folder.

@@ -62,7 +62,7 @@ impl StateFolder {
 
     /// The folder, and those of its files that orphand has made.
     pub fn contents(&self) -> (PathBuf, Vec<PathBuf>) {
-        self.folder.contents(|name| name == LOCK || name.starts_with(FILE) || runtime::is_ours(name))
+        self.folder.contents(|name| is_ours(name) || runtime::is_ours(name))
     }
 
     /// Takes the folder for oneself.
@@ -74,6 +74,10 @@ impl StateFolder {
     /// and left alone by everybody else.
     pub fn read(&self, boot: BootId, lock: Option<&Lock>) -> Memory {
         let path = self.file();
+        if boot == BootId::default() {
+            // Nobody could tell later whether it still means anything.
+            return Memory::empty(boot);
+        }
         let text = match self.folder.check_owner().and_then(|()| read_file(&path)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Memory::empty(boot),
@@ -113,6 +117,14 @@ impl StateFolder {
         file.sync_all()?;
         fs::rename(&new, self.file())
     }
+}
+
+/// Whether orphand makes files of this name there: its memory, the next one, and those that were set aside.
+fn is_ours(name: &str) -> bool {
+    let kinds = ["", ".new", ".broken"].map(|end| format!("{FILE}{end}"));
+    let set_aside =
+        name.strip_prefix(&kinds[2]).is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']));
+    name == LOCK || kinds.iter().any(|kind| kind == name) || set_aside
 }
 
 /// A file larger than this is no memory.

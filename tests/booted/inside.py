@@ -4,6 +4,7 @@ Every process that must live and every one that must go is known by its pid and 
 import glob, json, os, pathlib, pwd, shutil, signal, subprocess, sys, time, traceback
 
 import staging
+from installing import *
 from staging import *
 
 
@@ -196,135 +197,6 @@ def without_a_capability_it_says_so_and_harms_nobody(alive):
     wait("with it, it sees and acts", lambda: gone(blind.servers), journal)
 
 
-def one_user_by_himself(alive):
-    run("systemctl", "disable", "--now", "orphand.service")
-    ann, bob = ({"user": user} for user in ["ann", "bob"])
-    write("/home/ann/.config/orphand/config.toml", SHORT, "ann")
-    line = "*/15 * * * * pkill -f mcp-server"
-    subprocess.run(["crontab", "-u", "ann", "-"], input=line + "\n", text=True, check=True)
-    os.unlink("/var/lib/systemd/linger/ann")
-    said = run("orphand", "install", "--timer", **ann)
-    pathlib.Path("/var/lib/systemd/linger/ann").touch()
-    check("a user installs a timer for himself", "every five minutes" in said and "orphand uninstall" in said, said)
-    check("lingering is explained, not switched on", "loginctl enable-linger" in said, said)
-    check("the cron line is pointed out", "pkill -f mcp-server" in said and "crontab -e" in said, said)
-    check("and not touched", line in run("crontab", "-u", "ann", "-l"))
-    check("the timer waits", "orphand-sweep.timer" in run("systemctl", "--user", "list-timers", **ann))
-    check("nothing was written, as the package has the same", not glob.glob("/home/ann/.config/systemd/user/orphand*"))
-    clients = [Client(f"swept-{user}-{below}", user, "plain", "setsid", below=below) for user in ["ann", "bob"] for below in ["init", "user-manager"]]
-    run("systemctl", "--user", "start", "orphand-sweep.service", **ann)
-    for client in clients:
-        client.crash()
-    of_ann = [server for client in clients[:2] for server in client.servers]
-    of_bob = [server for client in clients[2:] for server in client.servers]
-    run("systemctl", "--user", "start", "orphand-sweep.service", **ann)
-    check("the first sweep that sees them orphaned waits", not gone(of_ann))
-    time.sleep(2.5)
-    run("systemctl", "--user", "start", "orphand-sweep.service", **ann)
-    check("ann's orphans are gone after the second", gone(of_ann), lambda: journal("user@*.service"))
-    check("bob's are not", all(server.lives() for server in of_bob))
-    assert_alive("everybody else lives", alive)
-    said = run("orphand", "install", **ann)
-    check("the service takes the timer's place", "orphand runs for you" in said, said)
-    check("which is gone", run("systemctl", "--user", "is-active", "orphand-sweep.timer", fails=True, **ann).strip() == "inactive")
-    check("her service is active and told", show("orphand.service", "ActiveState", "ann") == "active")
-    check("it sees all that is hers", not status("ann")["shortcomings"], lambda: status("ann")["shortcomings"])
-    pid = show("orphand.service", "MainPID", "ann")
-    again = run("orphand", "install", **ann)
-    check("twice is as good as once", again == said and show("orphand.service", "MainPID", "ann") != pid, again)
-    client = Client("watched-of-ann", "ann", "plain", "setsid", below="user-manager")
-    run("orphand", "sweep", **ann)
-    client.crash()
-    wait("her service takes down what is hers", lambda: gone(client.servers), lambda: run("orphand", "status", **ann))
-    check("bob's are still not gone", all(server.lives() for server in of_bob))
-    assert_alive("everybody else lives", alive)
-    said = run("orphand", "uninstall", **ann)
-    check("uninstalling says what is left", "/home/ann/.local/state/orphand" in said and "config.toml" in said and "apt" in said, said)
-    check("nothing runs any more", show("orphand.service", "ActiveState", "ann") == "inactive")
-    run("orphand", "uninstall", "--purge", **ann)
-    left = [path for path in glob.glob("/home/ann/**/*orphand*", recursive=True, include_hidden=True) if "config" not in path]
-    check("after --purge nothing is left", not left, left)
-    # A program that is not the package's gets units of its own.
-    os.makedirs("/home/ann/bin")
-    shutil.copy("/usr/bin/orphand", "/home/ann/bin/a 100% new orphand")
-    said = run("/home/ann/bin/a 100% new orphand", "install", "--observe", **ann)
-    check("a user's own program is what is started", "a 100% new orphand" in show("orphand.service", "ExecStart", "ann"), said)
-    check("in a unit of his own", os.path.exists("/home/ann/.config/systemd/user/orphand.service"))
-    check("for a trial", status("ann")["mode"] == "observe", lambda: status("ann"))
-    run("orphand", "uninstall", **ann)
-    check("and leaves no unit", not glob.glob("/home/ann/.config/systemd/user/**/orphand*", recursive=True))
-    # The machine's service is put back; bob's orphans are its business.
-    run("orphand", "install")
-    wait("the machine's service takes down bob's", lambda: gone(of_bob), journal)
-
-
-def leftovers():
-    skip = ("/proc", "/sys", "/root/test", "/var/log", "/run/log", "/var/cache", "/home", "/srv")
-    found = []
-    for folder, folders, files in os.walk("/"):
-        folders[:] = [name for name in folders if not os.path.join(folder, name).startswith(skip)]
-        found += [os.path.join(folder, name) for name in folders + files if "orphand" in name]
-    return found
-
-
-def the_package_is_removed(alive):
-    run("systemctl", "--user", "enable", "--now", "orphand.service", user="bob")
-    check("bob runs the package's own service", show("orphand.service", "ActiveState", "bob") == "active")
-    daemons = [Process(show("orphand.service", "MainPID", user)) for user in [None, "bob"]]
-    run("apt-get", "install", "--reinstall", "--yes", "/root/test/orphand.deb")
-    check("an upgrade restarts the machine's", not daemons[0].lives() and show("orphand.service", "ActiveState") == "active")
-    check("and the users' own", not daemons[1].lives() and show("orphand.service", "ActiveState", "bob") == "active")
-    check("but starts none that was not there", show("orphand.service", "ActiveState", "ann") == "inactive")
-    daemons = [Process(show("orphand.service", "MainPID", user)) for user in [None, "bob"]]
-    run("apt-get", "remove", "--yes", "orphand")
-    wait("removing it stops every daemon", lambda: gone(daemons))
-    check("its configuration stays", os.path.exists("/etc/orphand/config.toml"))
-    run("apt-get", "purge", "--yes", "orphand")
-    check("purging it leaves nothing", not leftovers(), leftovers)
-    check("not even its user", "orphand" not in [entry.pw_name for entry in pwd.getpwall()])
-    assert_alive("everybody else lives", alive)
-
-
-def installed_by_hand(alive, program):
-    refused = run("/root/test/orphand", "install", fails=True)
-    check("what the service could not see is refused", "/usr/local/bin/orphand install" in refused, refused)
-    shutil.copy(program, "/usr/local/bin/orphand")
-    os.chown("/usr/local/bin/orphand", pwd.getpwnam("bob").pw_uid, 0)
-    refused = run("orphand", "install", fails=True)
-    check("so is what a user could replace", "others than root can change /usr/local/bin/orphand" in refused, refused)
-    os.chown("/usr/local/bin/orphand", 0, 0)
-    write("/etc/orphand/conf.d/test.toml", SHORT)
-    write("/etc/cron.d/mcp", "*/15 * * * * root /opt/sweep.sh\n")
-    write("/opt/sweep.sh", "#!/bin/sh\npkill -9 -f 'npm exec.*mcp'\n")
-    said = run("orphand", "install")
-    check("it is installed for the machine", "for everybody on this machine" in said, said)
-    check("a script that cron starts is pointed out", "/etc/cron.d/mcp:1" in said, said)
-    check("it runs hardened", show("orphand.service", "User") == "orphand" and not status()["shortcomings"], lambda: status()["shortcomings"])
-    client = Client("by-hand", "bob", "plain", "setsid", below="user-manager")
-    run("orphand", "sweep")
-    client.crash()
-    wait("it takes orphans down", lambda: gone(client.servers), journal)
-    write("/etc/systemd/system/orphand.service", pathlib.Path("/etc/systemd/system/orphand.service").read_text().replace("60s", "90s"))
-    run("orphand", "install", "--set", "orphan.min_age=3s")
-    check("an older unit is replaced", show("orphand.service", "WatchdogUSec") == "1min" and "orphan.min_age=3s" in show("orphand.service", "ExecStart"))
-    run("orphand", "install", "--timer")
-    check("a timer takes its place", show("orphand.service", "LoadState") == "not-found" and show("orphand-sweep.timer", "ActiveState") == "active")
-    client = Client("by-the-clock", "bob", "plain", "setsid")
-    run("systemctl", "start", "orphand-sweep.service")
-    client.crash()
-    run("systemctl", "start", "orphand-sweep.service")
-    time.sleep(2.5)
-    run("systemctl", "start", "orphand-sweep.service")
-    check("its sweep takes orphans down, hardened as well", gone(client.servers), lambda: journal("orphand-sweep.service"))
-    assert_alive("everybody else lives", alive)
-    said = run("orphand", "uninstall")
-    check("uninstalling says what is left", "/var/lib/orphand" in said and "/etc/orphand/conf.d/test.toml" in said, said)
-    check("and leaves no unit and no user", not glob.glob("/etc/systemd/system/**/orphand*", recursive=True)
-          and "orphand" not in [entry.pw_name for entry in pwd.getpwall()])
-    run("orphand", "uninstall", "--purge")
-    check("after --purge only the program is left", leftovers() == ["/usr/local/bin/orphand"], leftovers)
-
-
 def main():
     write("/srv/client/job", "import time\nwhile True: time.sleep(3600)\n")
     prepare()
@@ -337,8 +209,11 @@ def main():
     stopped_in_mid_escalation(alive)
     a_stuck_one_is_restarted()
     without_a_capability_it_says_so_and_harms_nobody(alive)
+    what_cannot_start_is_not_tried_for_ever()
+    a_failed_installation_leaves_what_worked()
     one_user_by_himself(alive)
     the_package_is_removed(alive)
+    somebody_is_called_orphand("/root/test/orphand")
     installed_by_hand(alive, "/root/test/orphand")
     assert_alive("at the end everybody lives who must", alive)
 

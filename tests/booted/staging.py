@@ -6,13 +6,14 @@ CLIENT, SERVER, ACTING = "/srv/client/serve", "/srv/app/node_modules/.bin/foo-mc
 checks = 0
 
 
-def run(*words, user=None, fails=False, cwd="/"):
+def run(*words, user=None, fails=False, cwd="/", variables={}):
     """A command's output, stdout and stderr together."""
     environment = dict(os.environ, LC_ALL="C.UTF-8", SYSTEMD_PAGER="cat", SYSTEMD_COLORS="0")
     if user:
         uid = pwd.getpwnam(user).pw_uid
         environment |= {"HOME": f"/home/{user}", "USER": user}
         words = ["runuser", "-u", user, "--", "env", f"XDG_RUNTIME_DIR=/run/user/{uid}", *words]
+    environment |= variables
     done = subprocess.run(words, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=120)
     if not fails:
@@ -75,14 +76,14 @@ class Process:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def begin(*words, user=None, stdin=subprocess.DEVNULL):
+def begin(*words, user=None):
     """Starts something that this test does not wait for. It is inherited by PID 1."""
     if user:
         words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *words]
     # Twice, so that nobody here is the parent.
     reader, writer = os.pipe()
     if not (middle := os.fork()):
-        child = subprocess.Popen(words, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                  start_new_session=True, cwd="/srv/client")
         os.write(writer, str(child.pid).encode())
         os._exit(0)

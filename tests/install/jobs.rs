@@ -77,7 +77,8 @@ fn a_job_starts_the_very_program_whatever_it_is_called() {
     let program = "/Users/a & b/<x> ]]>/\"orphand\"";
     let options =
         vec!["--set".to_owned(), "mode=observe".to_owned(), "--set".to_owned(), "a=<b>&amp;".to_owned()];
-    let wish = Wish { options, ..wish(Scope::User, program) };
+    let environment = vec![("XDG_CONFIG_HOME".to_owned(), "/Users/a & b/c<d".to_owned())];
+    let wish = Wish { options, environment, ..wish(Scope::User, program) };
     let places = Places::of_user(Path::new("/Users/a & b"), 501);
     let steps = install(&wish, &places, &|_| crate::There::Nothing).expect("a plan");
     let Step::Write { path, text } = &steps[0] else { panic!("{:?}", told(&steps)) };
@@ -85,6 +86,8 @@ fn a_job_starts_the_very_program_whatever_it_is_called() {
     let job = job(text);
     assert_eq!(words(&job), [program, "run", "--set", "mode=observe", "--set", "a=<b>&amp;"]);
     assert_eq!(job["StandardErrorPath"].as_string(), Some("/Users/a & b/Library/Logs/orphand.log"));
+    let variables = job["EnvironmentVariables"].as_dictionary().expect("variables");
+    assert_eq!(variables["XDG_CONFIG_HOME"].as_string(), Some("/Users/a & b/c<d"));
 }
 
 #[test]
@@ -143,7 +146,7 @@ impl Mac {
         let steps = install(&wish(Scope::User, "/usr/local/bin/orphand"), &self.places(), &what_is_at)
             .expect("a plan");
         let mut done = Vec::new();
-        let ended = carry_out(&steps, &self.hands(), |step| done.extend(told(std::slice::from_ref(step))));
+        let ended = carry_out(&steps, &self.hands(), |step, _| done.extend(told(std::slice::from_ref(step))));
         ended.map(|()| done).map_err(|failure| failure.to_string())
     }
 
@@ -169,7 +172,7 @@ fn launchctl_is_told_to_start_the_job_and_to_forget_it() {
     let again = mac.install().expect("once more");
     assert!(!again.iter().any(|step| step.starts_with("write")), "{again:?}");
     let steps = uninstall(Scope::User, &mac.places(), &what_is_at);
-    carry_out(&steps, &mac.hands(), |_| {}).expect("undone");
+    carry_out(&steps, &mac.hands(), |_, _| {}).expect("undone");
     assert!(!mac.job().exists());
     assert_eq!(mac.calls().last().map(String::as_str), Some(wanted[0]));
     assert!(uninstall(Scope::User, &mac.places(), &what_is_at).is_empty(), "there is nothing more to undo");

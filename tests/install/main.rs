@@ -41,7 +41,7 @@ impl Machine {
 }
 
 fn wish(scope: Scope, program: &str) -> Wish {
-    Wish { scope, timer: false, program: program.to_owned(), options: Vec::new() }
+    Wish { scope, timer: false, program: program.to_owned(), options: Vec::new(), environment: Vec::new() }
 }
 
 /// A plan in a few words: what becomes of which file, and which tools are called.
@@ -51,7 +51,9 @@ fn told(steps: &[Step]) -> Vec<String> {
         Step::Keep(path) => format!("keep {}", path.display()),
         Step::Remove(path) => format!("remove {}", path.display()),
         Step::RemoveEmpty(path) => format!("rmdir {}", path.display()),
-        Step::Run { words, failing: Failing::IsNothing } => format!("try {}", words.join(" ")),
+        Step::Run { words, failing: Failing::IsNothing | Failing::GoesOn } => {
+            format!("try {}", words.join(" "))
+        }
         Step::Run { words, .. } => words.join(" "),
     };
     steps.iter().map(tell).collect()

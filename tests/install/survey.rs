@@ -52,7 +52,13 @@ fn a_users_table_and_what_it_calls_are_read() {
         "#!/bin/sh\nps -eo pid,ppid,args | awk '$2 == 1 && /mcp/ {print $1}' | xargs -r kill\n",
     );
     let table = "*/10 * * * * ~/bin/clean.sh\n0 4 * * * $HOME/bin/clean.sh -v\n@daily orphand sweep\n5 5 * * * certbot renew\n";
-    write(&at("table"), table);
+    let more = "1 * * * * \"${HOME}/bin/clean.sh\"\n2 * * * * cd ~/bin && ./clean.sh\n3 * * * * bin/clean.sh\n4 * * * * python3 bin/clean.py\n\
+                5 * * * * backup >bin/clean.sh 2>&1\n";
+    write(
+        &at("bin/clean.py"),
+        "import os, psutil\nfor p in psutil.process_iter():\n    if 'mcp' in p.name(): os.kill(p.pid, 9)\n",
+    );
+    write(&at("table"), &(table.to_owned() + more));
     write(&at(".config/systemd/user/janitor.service"), "[Service]\nExecStart=%h/bin/clean.sh\n");
     write(
         &at("Library/LaunchAgents/com.me.reaper.plist"),
@@ -65,12 +71,16 @@ fn a_users_table_and_what_it_calls_are_read() {
         "crontab -l",
         "crontab -l",
         "crontab -l",
+        "crontab -l",
+        "crontab -l",
+        "crontab -l",
+        "crontab -l",
         "/.config/systemd/user/janitor.service",
         "/Library/LaunchAgents/com.me.reaper.plist",
     ];
     assert_eq!(places(&found, home.path()), wanted, "{found:#?}");
     assert_eq!(found[2].line, "@daily orphand sweep");
-    assert_eq!(found[3].remedy, "systemctl --user disable --now janitor.service");
+    assert_eq!(found[7].remedy, "systemctl --user disable --now janitor.service");
 }
 
 #[test]

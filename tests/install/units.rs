@@ -1,7 +1,7 @@
 //! systemd.
 
 use crate::{Machine, text_of, told, wish};
-use orphand::install::systemd::{Places, install, uninstall};
+use orphand::install::systemd::{Known, Places, install, starts, take_back, uninstall};
 use orphand::install::{PlanError, Scope, Step, Wish};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,22 @@ const SYSUSERS: &str = include_str!("../../systemd/orphand.sysusers");
 const OWN: &str = "/usr/local/bin/orphand";
 
 fn plan(wish: &Wish, machine: &Machine) -> Vec<Step> {
-    install(wish, &Places::of_machine(), &|path| machine.look(path)).expect("a plan")
+    plan_knowing(wish, machine, &Known::default())
+}
+
+fn plan_knowing(wish: &Wish, machine: &Machine, known: &Known) -> Vec<Step> {
+    install(wish, &Places::of_machine(), known, &|path| machine.look(path)).expect("a plan")
+}
+
+fn undo(machine: &Machine, known: &Known) -> Vec<Step> {
+    uninstall(Scope::Machine, &Places::of_machine(), known, true, &|path| machine.look(path))
+}
+
+/// A daemon that runs and was enabled, as files and systemd have it.
+fn running(machine: Machine) -> (Machine, Known) {
+    let link = "/etc/systemd/system/multi-user.target.wants/orphand.service";
+    let known = Known { enabled: vec!["orphand.service"], active: vec!["orphand.service"], account: true };
+    (machine.with_other(link, "is a link"), known)
 }
 
 fn packaged() -> Machine {
@@ -37,6 +52,7 @@ fn on_a_bare_machine_everything_is_written_enabled_and_started() {
         "write /etc/systemd/system/orphand.service",
         "systemctl daemon-reload",
         "systemctl enable orphand.service",
+        "try systemctl reset-failed orphand.service",
         "systemctl restart orphand.service",
     ];
     assert_eq!(told(&steps), wanted);
@@ -50,11 +66,14 @@ fn on_a_bare_machine_everything_is_written_enabled_and_started() {
 fn a_user_writes_into_his_own_folders_only() {
     let places = Places::of_user(Path::new("/home/ann/.config"), Path::new("/home/ann/.local/share"));
     let steps =
-        install(&wish(Scope::User, "/home/ann/.cargo/bin/orphand"), &places, &|_| crate::There::Nothing);
+        install(&wish(Scope::User, "/home/ann/.cargo/bin/orphand"), &places, &Known::default(), &|_| {
+            crate::There::Nothing
+        });
     let wanted = [
         "write /home/ann/.config/systemd/user/orphand.service",
         "systemctl --user daemon-reload",
         "systemctl --user enable orphand.service",
+        "try systemctl --user reset-failed orphand.service",
         "systemctl --user restart orphand.service",
     ];
     assert_eq!(told(&steps.expect("a plan")), wanted);
@@ -76,54 +95,67 @@ fn twice_is_as_good_as_once_and_writes_nothing() {
 
 #[test]
 fn what_the_package_has_brought_is_not_written_again() {
-    let steps = plan(&wish(Scope::Machine, "/usr/bin/orphand"), &packaged());
-    let wanted = [
-        "systemctl disable --now orphand-sweep.timer orphand-sweep.service",
+    let plain = wish(Scope::Machine, "/usr/bin/orphand");
+    let started = [
         "systemctl daemon-reload",
         "systemctl enable orphand.service",
+        "try systemctl reset-failed orphand.service",
         "systemctl restart orphand.service",
     ];
-    assert_eq!(told(&steps), wanted);
-    // With options it is another unit, and without them the package's again.
-    let observe = Wish {
-        options: vec!["--set".into(), "mode=observe".into()],
-        ..wish(Scope::Machine, "/usr/bin/orphand")
-    };
+    assert_eq!(told(&plan(&plain, &packaged())), started);
+    // Options are a change to it, which goes away with them; upgrades of the package's unit count all the same.
+    let observe = Wish { options: vec!["--set".into(), "mode=observe".into()], ..plain.clone() };
     let steps = plan(&observe, &packaged());
+    let drop_in = "/etc/systemd/system/orphand.service.d/orphand-install.conf";
+    assert_eq!(told(&steps)[0], format!("write {drop_in}"));
+    let text = text_of(&steps, "orphand-install.conf");
     assert!(
-        text_of(&steps, "orphand.service").contains("\nExecStart=/usr/bin/orphand run --set mode=observe\n")
+        text.ends_with("[Service]\nExecStart=\nExecStart=/usr/bin/orphand run --set mode=observe\n"),
+        "{text}"
     );
     let machine = packaged().after(&steps);
-    let steps = plan(&wish(Scope::Machine, "/usr/bin/orphand"), &machine);
+    let before = starts(&Places::of_machine(), &|path| machine.look(path));
+    assert_eq!(before.as_deref(), Some("/usr/bin/orphand run --set mode=observe"));
+    let back = told(&plan(&plain, &machine));
+    assert_eq!(
+        back[..2],
+        [format!("remove {drop_in}"), format!("rmdir {drop_in}").replace("/orphand-install.conf", "")]
+    );
+    // Another program needs a unit of its own.
     assert!(
-        told(&steps).contains(&"remove /etc/systemd/system/orphand.service".to_owned()),
-        "{:?}",
-        told(&steps)
+        told(&plan(&wish(Scope::Machine, OWN), &packaged()))
+            .contains(&"write /etc/systemd/system/orphand.service".to_owned())
     );
 }
 
 #[test]
 fn service_and_timer_take_each_others_place() {
     let (service, timer) = (wish(Scope::Machine, OWN), with_timer(wish(Scope::Machine, OWN)));
-    let machine = Machine::default().after(&plan(&service, &Machine::default()));
-    let steps = plan(&timer, &machine);
+    let (machine, known) = running(Machine::default().after(&plan(&service, &Machine::default())));
+    let steps = plan_knowing(&timer, &machine, &known);
     let wanted = [
-        "systemctl disable --now orphand.service",
+        "try systemctl stop orphand.service",
+        "try systemctl disable orphand.service",
         "remove /etc/systemd/system/orphand.service",
+        "remove /etc/systemd/system/multi-user.target.wants/orphand.service",
         "keep /etc/sysusers.d/orphand.conf",
         "systemd-sysusers /etc/sysusers.d/orphand.conf",
         "write /etc/systemd/system/orphand-sweep.service",
         "write /etc/systemd/system/orphand-sweep.timer",
         "systemctl daemon-reload",
         "systemctl enable orphand-sweep.timer",
+        "try systemctl reset-failed orphand-sweep.timer",
         "systemctl restart orphand-sweep.timer",
     ];
     assert_eq!(told(&steps), wanted);
-    let back = plan(&service, &machine.after(&steps));
+    let known =
+        Known { enabled: vec!["orphand-sweep.timer"], active: vec!["orphand-sweep.timer"], account: true };
+    let back = plan_knowing(&service, &machine.after(&steps), &known);
     assert_eq!(
-        told(&back)[..3],
+        told(&back)[..4],
         [
-            "systemctl disable --now orphand-sweep.timer orphand-sweep.service",
+            "try systemctl stop orphand-sweep.timer",
+            "try systemctl disable orphand-sweep.timer",
             "remove /etc/systemd/system/orphand-sweep.timer",
             "remove /etc/systemd/system/orphand-sweep.service",
         ]
@@ -131,47 +163,114 @@ fn service_and_timer_take_each_others_place() {
 }
 
 #[test]
+fn where_it_cannot_be_started_all_is_as_it_was() {
+    // Nothing was there before.
+    let service = wish(Scope::Machine, OWN);
+    let steps = plan(&service, &Machine::default());
+    let back = take_back(&service, &steps, &Known::default(), &|_| crate::There::Nothing);
+    assert!(Machine::default().after(&steps).after(&back).0.is_empty(), "{:?}", told(&back));
+    assert!(told(&back).contains(&"try userdel orphand".to_owned()));
+    // A daemon was at work, with other options.
+    let (machine, known) = running(Machine::default().after(&steps));
+    let before = machine.clone();
+    let timer = with_timer(Wish { options: vec!["--log".into(), "warn".into()], ..service });
+    let steps = plan_knowing(&timer, &machine, &known);
+    let back = take_back(&timer, &steps, &known, &|path| machine.look(path));
+    let mut after = machine.clone().after(&steps).after(&back);
+    // The link is systemd's business again.
+    after = after.with_other("/etc/systemd/system/multi-user.target.wants/orphand.service", "is a link");
+    assert_eq!(after.0, before.0);
+    let back = told(&back);
+    assert!(!back.contains(&"try userdel orphand".to_owned()), "{back:?}");
+    assert_eq!(
+        back[back.len() - 3..],
+        [
+            "try systemctl daemon-reload",
+            "try systemctl enable orphand.service",
+            "try systemctl restart orphand.service"
+        ]
+    );
+}
+
+#[test]
 fn what_somebody_else_has_written_is_left_and_named() {
     let unit = "/etc/systemd/system/orphand.service";
-    let by_hand = Machine::default().with(unit, "[Service]\nExecStart=/opt/orphand run\n");
+    let by_hand = packaged().with(unit, "[Service]\nExecStart=/opt/orphand run\n");
     let masked = Machine::default().with_other(unit, "is a link to /dev/null");
-    for (machine, words) in [(&by_hand, "was not written by"), (&masked, "is a link to /dev/null")] {
-        let error = install(&wish(Scope::Machine, OWN), &Places::of_machine(), &|path| machine.look(path));
-        let error = error.expect_err("no plan").to_string();
-        assert!(error.contains(unit) && error.contains(words) && error.contains("move it away"), "{error}");
-        assert!(uninstall(Scope::Machine, &Places::of_machine(), &|path| machine.look(path)).is_empty());
+    for (machine, words, remedy) in [
+        (&by_hand, "was not written by", "move it away"),
+        (&masked, "is a link to /dev/null", "systemctl unmask orphand.service"),
+    ] {
+        for program in [OWN, "/usr/bin/orphand"] {
+            let error =
+                install(&wish(Scope::Machine, program), &Places::of_machine(), &Known::default(), &|path| {
+                    machine.look(path)
+                });
+            let error = error.expect_err("no plan").to_string();
+            assert!(error.contains(unit) && error.contains(words) && error.contains(remedy), "{error}");
+        }
+        // It may run: that is none of our business either.
+        let known = running(Machine::default()).1;
+        assert!(undo(machine, &known).is_empty(), "{:?}", told(&undo(machine, &known)));
     }
 }
 
 #[test]
 fn uninstalling_takes_away_what_was_installed_and_nothing_else() {
-    let undo =
-        |machine: &Machine| uninstall(Scope::Machine, &Places::of_machine(), &|path| machine.look(path));
-    assert!(undo(&Machine::default()).is_empty());
-    let installed = Machine::default().after(&plan(&wish(Scope::Machine, OWN), &Machine::default()));
-    let installed = installed.with("/var/lib/systemd/timers/stamp-orphand-sweep.timer", "");
-    let steps = undo(&installed);
+    let nothing = Known::default();
+    assert!(undo(&Machine::default(), &nothing).is_empty());
+    let (installed, known) =
+        running(Machine::default().after(&plan(&wish(Scope::Machine, OWN), &Machine::default())));
+    let installed = installed
+        .with("/var/lib/systemd/timers/stamp-orphand-sweep.timer", "")
+        .with_other("/var/lib/orphand", "is no ordinary file");
+    let steps = undo(&installed, &known);
     let wanted = [
-        "systemctl disable --now orphand.service",
+        "try systemctl stop orphand.service",
+        "try systemctl disable orphand.service",
         "remove /etc/systemd/system/orphand.service",
+        "remove /etc/systemd/system/multi-user.target.wants/orphand.service",
         "remove /var/lib/systemd/timers/stamp-orphand-sweep.timer",
-        "systemctl daemon-reload",
+        "try systemctl daemon-reload",
         "try systemctl reset-failed orphand.service orphand-sweep.service",
-        "remove /etc/sysusers.d/orphand.conf",
+        "chown --recursive --no-dereference root:root /var/lib/orphand",
         "userdel orphand",
+        "remove /etc/sysusers.d/orphand.conf",
     ];
     assert_eq!(told(&steps), wanted);
-    assert!(installed.after(&steps).0.is_empty(), "nothing is left");
+    let left: Vec<_> = installed.after(&steps).0.into_keys().collect();
+    assert_eq!(left, [std::path::PathBuf::from("/var/lib/orphand")]);
     // Of a package only the service is stopped; its files and its user go with it.
-    let of_package = told(&undo(&packaged()));
+    let of_package = told(&undo(&packaged(), &known));
     assert_eq!(
-        of_package[0],
-        "systemctl disable --now orphand.service orphand-sweep.timer orphand-sweep.service"
+        of_package[..2],
+        ["try systemctl stop orphand.service", "try systemctl disable orphand.service"]
     );
     assert!(
         !of_package.iter().any(|step| step.starts_with("remove") || step.starts_with("userdel")),
         "{of_package:?}"
     );
+}
+
+#[test]
+fn half_of_an_installation_can_be_taken_away_as_well() {
+    // Somebody has removed the unit's file; the service runs on, and is enabled.
+    let (machine, known) = running(Machine::default());
+    let steps = told(&undo(&machine, &known));
+    assert_eq!(steps[..2], ["try systemctl stop orphand.service", "try systemctl disable orphand.service"]);
+    assert!(steps.contains(&"remove /etc/systemd/system/multi-user.target.wants/orphand.service".to_owned()));
+    // An earlier try got as far as the user, which was in use.
+    let sysusers =
+        Machine::default().with("/etc/sysusers.d/orphand.conf", "# Written by `orphand install`.\n");
+    assert_eq!(
+        told(&undo(&sysusers, &Known::default())),
+        ["userdel orphand", "remove /etc/sysusers.d/orphand.conf"]
+    );
+    // A person's account of that name is no account of ours.
+    let person = uninstall(Scope::Machine, &Places::of_machine(), &Known::default(), false, &|path| {
+        sysusers.look(path)
+    });
+    assert_eq!(told(&person), ["remove /etc/sysusers.d/orphand.conf"]);
 }
 
 #[test]
@@ -187,18 +286,26 @@ fn words_mean_to_systemd_what_they_mean_here() {
     let run = |program: &str| started(program, &[]);
     assert_eq!(run("/opt/my tools/orphand"), r#"ExecStart="/opt/my tools/orphand" run"#);
     assert_eq!(run("/opt/100%/orphand"), "ExecStart=/opt/100%%/orphand run");
-    assert_eq!(run(r#"/opt/"a"\b/orphand"#), r#"ExecStart="/opt/\"a\"\\b/orphand" run"#);
     let options = ["--set", r#"state.directory="/srv/$HOME/a b""#, "--set", ""];
     assert_eq!(
         started(OWN, &options),
         r#"ExecStart=/usr/local/bin/orphand run --set "state.directory=\"/srv/$$HOME/a b\"" --set """#
     );
+    let with_variable = Wish {
+        environment: vec![("XDG_CONFIG_HOME".into(), "/home/ann/my 100% cfg".into())],
+        ..wish(Scope::Machine, OWN)
+    };
+    let text = text_of(&plan(&with_variable, &Machine::default()), "orphand.service");
+    assert!(text.contains("\nEnvironment=\"XDG_CONFIG_HOME=/home/ann/my 100%% cfg\"\n"), "{text}");
+    // Two lines would be two settings, and systemd starts no program with a quote in its name.
     let two_lines = Wish {
         options: vec!["--set".into(), "a=1\nExecStartPre=/bin/sh".into()],
         ..wish(Scope::Machine, OWN)
     };
-    let refused = install(&two_lines, &Places::of_machine(), &|_| crate::There::Nothing);
-    assert!(matches!(refused, Err(PlanError::Unspeakable(_))), "{refused:?}");
+    for wish in [two_lines, wish(Scope::Machine, "/opt/ann's/orphand"), wish(Scope::Machine, r"/opt/a\b")] {
+        let refused = install(&wish, &Places::of_machine(), &Known::default(), &|_| crate::There::Nothing);
+        assert!(matches!(refused, Err(PlanError::Unspeakable(_))), "{refused:?}");
+    }
 }
 
 /// The settings of a unit's section, comments left out.
@@ -218,6 +325,7 @@ fn a_users_units_have_no_option_that_would_blind_them() {
         "ExecReload",
         "Restart",
         "RestartSec",
+        "RestartPreventExitStatus",
         "WatchdogSec",
         "TimeoutStartSec",
         "TimeoutStopSec",
@@ -254,6 +362,7 @@ fn the_sweep_is_as_hardened_as_the_daemon() {
         "Exec",
         "Restart=",
         "RestartSec",
+        "RestartPrevent",
         "WatchdogSec",
         "Timeout",
         "KillMode",

@@ -5,7 +5,7 @@ use super::files::{Place, Read};
 use super::pin::PidFd;
 use super::sockets::unix_sockets;
 use super::{Host, Linux};
-use crate::process::{Pid, Process, State};
+use crate::process::{BootId, Pid, Process, State};
 use crate::status::Shortcoming;
 use rustix::fs::readlinkat;
 
@@ -24,6 +24,19 @@ pub(super) fn run(host: &Linux) -> Vec<Shortcoming> {
         say(
             "PID 1 and the processes of other users are hidden, so nobody can be shown to be an orphan",
             "give orphand CAP_SYS_PTRACE, or mount /proc without hidepid (a unit: without ProtectProc=)",
+        );
+    }
+    if host.boot() == BootId::default() {
+        say(
+            "which boot of the machine this is cannot be told, so nothing is remembered from one start of orphand to the next",
+            "a unit must leave ProcSubset= alone",
+        );
+    }
+    let everyones = place.inode("1/ns/net");
+    if everyones.is_some() && host.observer.net_namespace != everyones {
+        say(
+            "it is in a network namespace of its own, so the far ends of others' sockets cannot be seen",
+            "a unit must leave PrivateNetwork= alone",
         );
     }
     let others = others(host);
