@@ -110,6 +110,7 @@ impl Table {
                 environment: Fact::Known(0),
                 tracer: Fact::Absent,
                 catches_term: Fact::Known(false),
+                started_by_init: Fact::Absent,
                 marks: Fact::Known(Marks::default()),
                 cgroup: Fact::Known("/user.slice".to_owned()),
                 memory: Fact::Absent,

@@ -13,7 +13,7 @@ mod sweep;
 
 use crate::cli::{Command, Global};
 use crate::config::{ConfigError, Settings, Sources, load};
-use crate::host::linux::Linux;
+use crate::host::Machine;
 use crate::look::Judging;
 use crate::process::Observer;
 use crate::recording::Recording;
@@ -63,8 +63,8 @@ pub fn say_error(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(if bad_configuration { USAGE } else { 1 })
 }
 
-fn open_host() -> anyhow::Result<Linux> {
-    Ok(Linux::new()?)
+fn open_host() -> anyhow::Result<Machine> {
+    Ok(Machine::new()?)
 }
 
 /// A recorded table, with what was remembered when it was taken.

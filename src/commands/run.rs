@@ -6,7 +6,7 @@ use crate::config::Settings;
 use crate::control::{Request, ask};
 use crate::daemon::{self, Notebook, Notify, Post, PostError, Reload, Setup};
 use crate::host::Host;
-use crate::host::linux::{allow_many_open_files, keep_files_private, keep_memory_small};
+use crate::host::{allow_many_open_files, keep_files_private, keep_memory_small};
 use crate::process::Observer;
 use crate::state::{Lock, LockError, StateFolder};
 use anyhow::{Context, bail};

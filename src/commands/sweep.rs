@@ -6,8 +6,7 @@ use super::{
 use crate::cli::{Global, Sweep};
 use crate::config::{Mode, Settings};
 use crate::control::{Request, ask};
-use crate::host::Host;
-use crate::host::linux::{Linux, allow_many_open_files};
+use crate::host::{Host, Machine, allow_many_open_files};
 use crate::judge::SAMPLE_APART;
 use crate::look::{Breadth, Look, look};
 use crate::memory::Memory;
@@ -51,7 +50,7 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
 }
 
 /// A daemon of the same scope does the sweeping: it is asked to look now.
-fn ask_daemon(settings: &Settings, host: &Linux) -> anyhow::Result<Option<Value>> {
+fn ask_daemon(settings: &Settings, host: &Machine) -> anyhow::Result<Option<Value>> {
     let folder = runtime_folder(settings, host.observer());
     let answer = ask(&folder.socket(), Request::Look);
     // Without an answer there may be one all the same, and nobody should be signalled by both.
@@ -120,7 +119,7 @@ impl Notebook {
 }
 
 struct Sweeper<'a> {
-    host: &'a Linux,
+    host: &'a Machine,
     settings: &'a Settings,
     notebook: Notebook,
 }

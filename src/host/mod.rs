@@ -2,7 +2,24 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+#[cfg(any(target_os = "macos", test, feature = "portable"))]
+pub mod macos;
+#[cfg(any(target_os = "macos", feature = "portable"))]
+pub mod portable;
+mod posix;
 pub mod replay;
+
+pub use posix::{allow_many_open_files, keep_files_private, keep_memory_small};
+
+/// The machine that orphand runs on.
+#[cfg(all(target_os = "linux", not(feature = "portable")))]
+pub type Machine = linux::Linux;
+/// The machine that orphand runs on, seen as a Mac is: for tests.
+#[cfg(all(target_os = "linux", feature = "portable"))]
+pub type Machine = portable::Portable<linux::AsPortable>;
+/// The machine that orphand runs on.
+#[cfg(target_os = "macos")]
+pub type Machine = portable::Portable<macos::MacOs>;
 
 use crate::process::{BootId, Descriptor, Fact, Observer, Pid, ProcessId, ProcessTable, Stream};
 use crate::reap::Signal;
@@ -83,11 +100,37 @@ pub trait Host {
     /// What this machine does not let orphand see or do, found out by trying. Signals nobody: signal 0 only asks.
     fn self_test(&self) -> Vec<Shortcoming>;
 
+    /// What signals rest on.
+    fn guarantee(&self) -> Guarantee;
+
     /// Holds this very process and no other one of its number.
     fn pin_exactly(&self, id: &ProcessId) -> Result<Self::Pin, HostError>;
 
     /// Holds a process, so that its number cannot come to mean another one.
     fn pin(&self, pid: Pid) -> Result<Self::Pin, HostError>;
+}
+
+/// What makes a signal reach the process that it is meant for, and no other one of its number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Guarantee {
+    /// A handle of the kernel's: a pidfd.
+    Handle,
+    /// The kernel compares the process's own token.
+    Token,
+    /// orphand compares start time and unique number right before it. Between the two the process could end and another one get
+    /// its number: the weaker guarantee.
+    Comparison,
+}
+
+impl Guarantee {
+    /// A word for programs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Guarantee::Handle => "pidfd",
+            Guarantee::Token => "audit-token",
+            Guarantee::Comparison => "comparison",
+        }
+    }
 }
 
 /// A process that is held.

@@ -1,6 +1,6 @@
 //! A recorded table as a machine: it can be looked at like a live one, and nobody on it can be held or signalled.
 
-use super::{Host, HostError, Pin};
+use super::{Guarantee, Host, HostError, Pin};
 use crate::process::{
     BootId, Deferred, Descriptor, Fact, FarEnd, Observer, Pid, Process, ProcessId, ProcessTable, Stream,
 };
@@ -119,6 +119,11 @@ impl Host for Replay {
 
     fn self_test(&self) -> Vec<Shortcoming> {
         Vec::new()
+    }
+
+    /// Nobody is signalled.
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Handle
     }
 
     fn pin_exactly(&self, id: &ProcessId) -> Result<NoPin, HostError> {

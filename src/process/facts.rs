@@ -262,6 +262,8 @@ pub struct Details {
     pub marks: Fact<Marks>,
     /// Control group path.
     pub cgroup: Fact<String>,
+    /// Whether PID 1 itself started it, rather than having inherited it. Only macOS remembers that; `Absent` elsewhere.
+    pub started_by_init: Fact<bool>,
     /// Memory use.
     pub memory: Fact<Memory>,
 }

@@ -9,7 +9,7 @@ use super::words::{descriptor_of, descriptor_text, duration_of, duration_text, f
 use super::{RecordingError, wrong};
 use crate::memory::{Kin, KnownClient, Memory, Sample, Sighting, command_digest};
 use crate::process::{
-    BootId, DESCRIPTORS, Details, Moment, Moved, Pid, Process, ProcessId, ProcessTable, State,
+    BootId, DESCRIPTORS, Details, Fact, Moment, Moved, Pid, Process, ProcessId, ProcessTable, State,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -68,6 +68,8 @@ pub(super) struct Entry {
     catches_term: Field<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Field<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_by_init: Field<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     listeners: Field<Vec<ListenerText>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,6 +144,7 @@ macro_rules! shared_keys {
         $each!(environment);
         $each!(tracer);
         $each!(catches_term);
+        $each!(started_by_init);
         $each!(cgroup);
         $each!(listeners);
         $each!(channels);
@@ -242,6 +245,7 @@ impl Entry {
             environment: fact(self.environment, |number| Ok(number as u64)).map_err(at("environment"))?,
             tracer: fact(self.tracer, Ok).map_err(at("tracer"))?,
             catches_term: fact(self.catches_term, Ok).map_err(at("catches_term"))?,
+            started_by_init: started_by_init(fact(self.started_by_init, Ok).map_err(at("started_by_init"))?),
             marks: fact(self.marks, |marks| Ok(read_marks(marks))).map_err(at("marks"))?,
             cgroup: fact(self.cgroup, Ok).map_err(at("cgroup"))?,
             moved_stdio: self.moved_stdio,
@@ -333,6 +337,9 @@ impl Entry {
             environment: field(&details.environment, |digest| *digest as i64),
             tracer: field(&details.tracer, |pid| *pid),
             catches_term: field(&details.catches_term, |catches| *catches),
+            // Systems that do not remember it say nothing of it.
+            started_by_init: field(&details.started_by_init, |started| *started)
+                .filter(|_| details.started_by_init != Fact::Absent),
             cgroup: field(&details.cgroup, String::clone),
             listeners: field(&details.listeners, |all| all.iter().map(listener_text).collect()),
             channels: field(&details.channels, |all| all.iter().map(channel_text).collect()),
@@ -369,4 +376,9 @@ impl Entry {
             survived_kill: memory.has_survived(&process.id),
         }
     }
+}
+
+/// Recordings of systems that do not remember it do not name it.
+fn started_by_init(fact: Fact<bool>) -> Fact<bool> {
+    if fact == Fact::Unread { Fact::Absent } else { fact }
 }

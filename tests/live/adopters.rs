@@ -127,6 +127,7 @@ fn a_user_is_told_whose_a_process_is_and_nothing_wrong_about_others() {
 }
 
 #[test]
+#[cfg_attr(feature = "portable", ignore = "a Mac has no such process")]
 fn the_keeper_of_a_users_session_does_not_blind_that_user() {
     on_stage("adopters::the_keeper_of_a_users_session_does_not_blind_that_user", |stage| {
         use std::os::unix::process::CommandExt;

@@ -14,8 +14,10 @@ fn who_is_connected_keeps_an_orphan() {
         }
         stage.enter(dead);
         stage.crash("dead");
-        let servers: Vec<String> =
+        let mut servers: Vec<String> =
             kinds.iter().flat_map(|kind| [format!("{kind}-taken"), format!("{kind}-waiting")]).collect();
+        // /proc has no words of a Mac's for whoever waits to be accepted.
+        servers.retain(|server| !cfg!(feature = "portable") || server != "listen-unix-waiting");
         for server in &servers {
             let line = format!("visit:{server}");
             stage

@@ -82,6 +82,10 @@ impl Host for Meddled<'_> {
     fn self_test(&self) -> Vec<Shortcoming> {
         self.linux.self_test()
     }
+    fn guarantee(&self) -> orphand::host::Guarantee {
+        self.linux.guarantee()
+    }
+
     fn pin_exactly(&self, id: &ProcessId) -> Result<PidFd, HostError> {
         self.linux.pin_exactly(id)
     }

@@ -98,6 +98,7 @@ pub(super) fn read(proc: Place<'_>, process: &mut Process, buffer: &mut [u8]) {
         environment,
         marks,
         cgroup: cgroup(place),
+        started_by_init: Fact::Absent,
         memory,
     };
     let command = command_at(place, "cmdline", buffer);
@@ -131,6 +132,7 @@ fn set_all_hidden(process: &mut Process, gone: bool) {
         catches_term: hidden(gone),
         marks: hidden(gone),
         cgroup: hidden(gone),
+        started_by_init: hidden(gone),
         memory: hidden(gone),
     };
     process.details = details.into();

@@ -1,5 +1,7 @@
 //! Linux: procfs for seeing, pidfd for holding and signalling, sock_diag for the far ends of sockets.
 
+#[cfg(feature = "portable")]
+mod as_portable;
 mod channels;
 mod details;
 mod environment;
@@ -14,9 +16,11 @@ mod stat;
 mod tcp;
 mod udp;
 
+#[cfg(feature = "portable")]
+pub use as_portable::AsPortable;
 pub use pin::PidFd;
 
-use super::{Host, HostError, Pin};
+use super::{Guarantee, Host, HostError, Pin};
 use crate::process::{
     BootId, Deferred, Descriptor, Fact, Moment, Observer, Pid, Process, ProcessId, ProcessTable, State,
     Stream,
@@ -157,7 +161,7 @@ impl Host for Linux {
 
     fn list(&self) -> Result<ProcessTable, HostError> {
         let pids = self.pids()?;
-        let at = Moment { since_boot: time_of(ClockId::Boottime), awake: time_of(ClockId::Monotonic) };
+        let at = now();
         let parts = self.in_two(&pids, |part| {
             let mut buffer = [0_u8; 2048];
             let processes = part.iter().filter_map(|pid| self.stat(*pid, &mut buffer).transpose());
@@ -261,6 +265,10 @@ impl Host for Linux {
         self_test::run(self)
     }
 
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Handle
+    }
+
     fn pin_exactly(&self, id: &ProcessId) -> Result<PidFd, HostError> {
         let pin = PidFd::open(id.pid)?;
         // Held now: whoever has the number now keeps it until he has ended.
@@ -275,6 +283,10 @@ impl Host for Linux {
     }
 }
 
+fn now() -> Moment {
+    Moment { since_boot: time_of(ClockId::Boottime), awake: time_of(ClockId::Monotonic) }
+}
+
 fn time_of(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     Duration::new(time.tv_sec.max(0) as u64, time.tv_nsec.max(0) as u32)
@@ -284,44 +296,4 @@ fn time_of(clock: ClockId) -> Duration {
 fn may_signal_everyone() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::KILL))
-}
-
-/// Gives large buffers back to the system when they are done with: a daemon fills its table anew at each look, and what it
-/// does not need in between is not its own.
-#[allow(unsafe_code, reason = "there is no other way to tell the allocator")]
-pub fn keep_memory_small() {
-    #[cfg(target_env = "gnu")]
-    {
-        const LARGE: libc::c_int = 64 * 1024;
-        // SAFETY: sets a number of the allocator's; any number is allowed. What it answers changes nothing.
-        let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
-    }
-}
-
-/// Files and sockets that are made from now on are for their owner alone.
-pub fn keep_files_private() {
-    rustix::process::umask(Mode::RWXG | Mode::RWXO);
-}
-
-/// Fewer open files than this are not enough to look and to wait.
-const FEWEST_FILES: u64 = 24;
-
-/// Raises the soft limit on open files to the hard one: a sweep holds every process of every tree. An error when that is
-/// too low to sweep at all.
-pub fn allow_many_open_files() -> io::Result<()> {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    let wanted = Rlimit { current: limit.maximum, maximum: limit.maximum };
-    if limit.current != limit.maximum && setrlimit(Resource::Nofile, wanted).is_err() {
-        tracing::debug!("the limit on open files stays as it is");
-    }
-    match getrlimit(Resource::Nofile).current {
-        Some(files) if files < FEWEST_FILES => {
-            let text = format!(
-                "the limit of {files} open files is too low to sweep with; raise it (`ulimit -n`) to {FEWEST_FILES} or more"
-            );
-            Err(io::Error::other(text))
-        }
-        _ => Ok(()),
-    }
 }

@@ -106,6 +106,12 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
     if case.root.parent.is_some_and(|parent| case.scene.table.get(parent).is_none()) {
         need(case.root, "parent", true);
     }
+    // On a Mac a job of launchd's and an orphan have the same parent.
+    need(
+        case.root,
+        "who started it",
+        case.tree.adopter.is_some() && case.root.details.started_by_init.is_hidden(),
+    );
     for process in case.chain() {
         need(process, "PID namespace", process.details.pid_namespace.is_hidden());
     }

@@ -83,6 +83,10 @@ pub(super) fn managed(case: &Case<'_>) -> Says {
         let text = "systemd itself started it (SYSTEMD_EXEC_PID is its own pid): it is a service";
         return Holds(Verdict::Spare, text.to_owned());
     }
+    if adopter.kind == AdopterKind::Init && case.root.details.started_by_init == Fact::Known(true) {
+        let text = "launchd itself started it, and did not inherit it: it is a job of launchd's";
+        return Holds(Verdict::Spare, text.to_owned());
+    }
     // Below a subreaper it still descends from what runs that one.
     // A login session descends from sshd's service too, but in a unit of its own.
     let runs_it = |process: &&Process| {
@@ -100,7 +104,7 @@ pub(super) fn managed(case: &Case<'_>) -> Says {
         let text = format!("it descends from {}, which systemd runs as a service", case.describe(pid));
         return Holds(Verdict::Spare, text);
     }
-    No("systemd did not start it itself".to_owned())
+    No("no service manager started it itself".to_owned())
 }
 
 pub(super) fn contains_client(case: &Case<'_>) -> Says {

@@ -138,6 +138,7 @@ fn hide(process: &mut Process, which: usize, denied: bool) {
         21 => details.descriptors[2] = hidden(denied),
         23 => details.channels = hidden(denied),
         24 => details.catches_term = hidden(denied),
+        25 => details.started_by_init = hidden(denied),
         22 => {
             if let Fact::Known(listeners) = &mut details.listeners {
                 listeners.iter_mut().for_each(|listener| listener.visitors.complete = false);
@@ -189,7 +190,7 @@ proptest! {
     }
 
     #[test]
-    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..25_usize, denied in any::<bool>()) {
+    fn hiding_a_fact_never_adds_a_kill(seeds in seeds(), whose in any::<prop::sample::Index>(), which in 0..26_usize, denied in any::<bool>()) {
         let mut table = build(&seeds);
         let before = doomed(&table);
         let number = whose.index(seeds.len()) as i32 + 2;

@@ -1,0 +1,1 @@
+//! macOS. What needs no Mac is compiled for tests everywhere.
