@@ -2,8 +2,9 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
-#[cfg(any(target_os = "macos", test, feature = "portable"))]
+#[cfg(any(target_os = "macos", feature = "portable"))]
 pub mod macos;
+mod marks;
 #[cfg(any(target_os = "macos", feature = "portable"))]
 pub mod portable;
 mod posix;

@@ -1,0 +1,298 @@
+//! What macOS tells of processes.
+
+use super::exits::Ending;
+use super::libproc::{arguments, bsd_info, by_name, directory, files, unique_id, usage};
+use super::token::ByToken;
+use crate::host::marks;
+use crate::host::portable::{Identity, OpenFile, Portable, System, Usage};
+use crate::host::{Guarantee, HostError};
+use crate::process::{BootId, Fact, Marks, Memory, Moment, Moved, Observer, Pid, ProcessId, State, Users};
+use crate::reap::Signal;
+use crate::status::Shortcoming;
+use std::io;
+use std::ops::RangeInclusive;
+use std::time::{Duration, SystemTime};
+
+/// macOS.
+pub struct MacOs {
+    observer: Observer,
+    boot: BootId,
+    /// launchd's never-reused number.
+    launchd: Option<u64>,
+    by_token: Option<ByToken>,
+    timebase: Timebase,
+}
+
+/// The kernel counts processor time in units of its own.
+#[derive(Clone, Copy)]
+struct Timebase {
+    numerator: u64,
+    denominator: u64,
+}
+
+/// `PROC_FLAG_TRACED`, and the states of bsd/sys/proc.h.
+const TRACED: u32 = 2;
+const STOPPED: u32 = 4;
+const ZOMBIE: u32 = 5;
+
+/// Starts are kept in microseconds since 1970, and nothing else is: a clock that is set changes ages, not identities.
+const MICROSECONDS: u64 = 1_000_000;
+
+impl Portable<MacOs> {
+    /// The machine that orphand runs on.
+    pub fn new() -> Result<Self, HostError> {
+        let no_number = || HostError::NoTable {
+            place: "getpid".to_owned(),
+            error: io::Error::other("this process has no number"),
+        };
+        let pid = Pid::new(rustix::process::getpid().as_raw_nonzero().get()).ok_or_else(no_number)?;
+        let uid = rustix::process::geteuid().as_raw();
+        let observer =
+            Observer { pid, uid, machine: uid == 0, pid_namespace: None, net_namespace: None, wsl: false };
+        let system = MacOs {
+            observer,
+            boot: boot(),
+            launchd: unique_id(Pid::INIT).known().map(|id| id.unique),
+            by_token: ByToken::find(),
+            timebase: timebase(),
+        };
+        Ok(Portable::of(system))
+    }
+}
+
+/// `kern.bootsessionuuid`.
+fn boot() -> BootId {
+    let text = by_name(c"kern.bootsessionuuid").unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let digits = text.trim_end_matches('\0').replace('-', "");
+    u128::from_str_radix(&digits, 16).map(BootId).unwrap_or_default()
+}
+
+#[allow(
+    unsafe_code,
+    deprecated,
+    reason = "a C function; its place in the mach2 crate would be one crate more"
+)]
+fn timebase() -> Timebase {
+    let mut info = libc::mach_timebase_info { numer: 0, denom: 0 };
+    // SAFETY: fills the structure.
+    let failed = unsafe { libc::mach_timebase_info(&raw mut info) };
+    if failed != 0 || info.denom == 0 {
+        return Timebase { numerator: 1, denominator: 1 };
+    }
+    Timebase { numerator: u64::from(info.numer), denominator: u64::from(info.denom) }
+}
+
+impl Timebase {
+    fn duration(self, units: u64) -> Duration {
+        let nanoseconds = u128::from(units) * u128::from(self.numerator) / u128::from(self.denominator);
+        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+}
+
+impl MacOs {
+    fn started_by_init(&self, parent: u64) -> Fact<bool> {
+        self.launchd.map_or(Fact::Denied, |launchd| Fact::Known(parent == launchd))
+    }
+}
+
+impl System for MacOs {
+    type Exits = Ending;
+
+    fn observer(&self) -> &Observer {
+        &self.observer
+    }
+
+    fn boot(&self) -> BootId {
+        self.boot
+    }
+
+    fn now(&self) -> Moment {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        Moment { since_boot: since.unwrap_or_default(), awake: awake() }
+    }
+
+    fn ticks_per_second(&self) -> u64 {
+        MICROSECONDS
+    }
+
+    fn identify(&self, pid: Pid) -> Fact<Identity> {
+        let info = match bsd_info(pid) {
+            Fact::Known(info) => info,
+            Fact::Gone => return Fact::Gone,
+            _ => return Fact::Denied,
+        };
+        let unique = unique_id(pid);
+        let started_by_init = match &unique {
+            Fact::Known(id) => self.started_by_init(id.parent_unique),
+            _ => Fact::Denied,
+        };
+        let parent = Pid::new(i32::try_from(info.pbi_ppid).unwrap_or_default());
+        let traced = info.pbi_flags & TRACED != 0;
+        Fact::Known(Identity {
+            start_ticks: info
+                .pbi_start_tvsec
+                .saturating_mul(MICROSECONDS)
+                .saturating_add(info.pbi_start_tvusec),
+            unique: unique.known().map(|id| id.unique),
+            started_by_init,
+            parent,
+            state: match info.pbi_status {
+                STOPPED => State::Stopped,
+                ZOMBIE => State::Zombie,
+                _ => State::Alive,
+            },
+            kernel: false,
+            users: Users { real: info.pbi_ruid, effective: info.pbi_uid },
+            // Whoever traces a process is its parent meanwhile.
+            tracer: parent.filter(|_| traced).map_or(Fact::Absent, Fact::Known),
+            program: marks::digest((info.pbi_comm, info.pbi_name)),
+        })
+    }
+
+    fn command(&self, pid: Pid) -> Fact<Vec<String>> {
+        match arguments(pid) {
+            Fact::Known(read) => Fact::Known(read.arguments),
+            Fact::Gone => Fact::Gone,
+            _ => Fact::Denied,
+        }
+    }
+
+    fn environment(&self, pid: Pid) -> (Fact<Marks>, Fact<u64>) {
+        match arguments(pid) {
+            // Of protected programs the kernel shows none: nobody can tell that from an empty one.
+            Fact::Known(read) if read.environment.is_empty() => (Fact::Denied, Fact::Denied),
+            Fact::Known(read) => {
+                let (marks, environment) = marks::of(&read.environment);
+                let both = environment.known().zip(directory(pid)).map(marks::digest);
+                (marks, both.map_or(Fact::Denied, Fact::Known))
+            }
+            Fact::Gone => (Fact::Gone, Fact::Gone),
+            _ => (Fact::Denied, Fact::Denied),
+        }
+    }
+
+    fn usage(&self, pid: Pid) -> Fact<Usage> {
+        let info = match usage(pid) {
+            Fact::Known(info) => info,
+            Fact::Gone => return Fact::Gone,
+            _ => return Fact::Denied,
+        };
+        let own = info.ri_user_time.saturating_add(info.ri_system_time);
+        let children = info.ri_child_user_time.saturating_add(info.ri_child_system_time);
+        let cpu = self.timebase.duration(own.saturating_add(children));
+        let disk = info.ri_diskio_bytesread.saturating_add(info.ri_diskio_byteswritten);
+        Fact::Known(Usage {
+            cpu,
+            waited_faults: info.ri_child_elapsed_abstime,
+            // What goes through sockets and pipes is not counted. Nobody moves anything without processor time.
+            moved: Moved {
+                disk,
+                calls: u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX).saturating_add(disk),
+            },
+            memory: Memory { rss: info.ri_resident_size, pss: Some(info.ri_phys_footprint), swap: 0 },
+        })
+    }
+
+    fn files(&self, pid: Pid) -> Fact<Vec<OpenFile>> {
+        files(pid)
+    }
+
+    fn ephemeral_ports(&self) -> RangeInclusive<u16> {
+        let port = |name| {
+            let bytes = by_name(name)?;
+            u16::try_from(i32::from_ne_bytes(*bytes.first_chunk::<4>()?)).ok()
+        };
+        let first = port(c"net.inet.ip.portrange.first").unwrap_or(49152);
+        first..=port(c"net.inet.ip.portrange.last").unwrap_or(u16::MAX)
+    }
+
+    /// No call tells.
+    fn catches_term(&self, _: Pid) -> Fact<bool> {
+        Fact::Denied
+    }
+
+    fn exits(&self, pid: Pid) -> Result<Ending, HostError> {
+        Ending::of(pid)
+    }
+
+    fn send(&self, id: &ProcessId, signal: Signal) -> Result<(), HostError> {
+        let number = match signal {
+            Signal::Terminate => libc::SIGTERM,
+            Signal::Continue => libc::SIGCONT,
+            Signal::Kill => libc::SIGKILL,
+        };
+        let Some(by_token) = self.by_token else { return by_number(id.pid, signal) };
+        // The version of this moment: an exec changes it, and the process stays the same.
+        let version = match unique_id(id.pid) {
+            Fact::Known(now) if id.unique == Some(now.unique) => now.version,
+            Fact::Known(_) | Fact::Gone => return Err(HostError::Ended),
+            _ => return Err(HostError::Refused(io::ErrorKind::PermissionDenied.into())),
+        };
+        match by_token.send(id.pid, version, number) {
+            0 => Ok(()),
+            libc::ESRCH => Err(HostError::Ended),
+            error => Err(HostError::Refused(io::Error::from_raw_os_error(error))),
+        }
+    }
+
+    fn guarantee(&self) -> Guarantee {
+        if self.by_token.is_some() { Guarantee::Token } else { Guarantee::Comparison }
+    }
+
+    fn self_test(&self) -> Vec<Shortcoming> {
+        let mut found = Vec::new();
+        if self.launchd.is_none() {
+            found.push(Shortcoming {
+                what: "launchd's jobs cannot be told from orphans, so nothing is reaped".to_owned(),
+                remedy: "please report this with the version of macOS".to_owned(),
+            });
+        }
+        if self.boot == BootId::default() {
+            found.push(Shortcoming {
+                what: "which boot of the machine this is cannot be told, so nothing is remembered".to_owned(),
+                remedy: "please report this with the version of macOS".to_owned(),
+            });
+        }
+        if self.observer.machine && files(Pid::INIT).is_hidden() {
+            found.push(Shortcoming {
+                what:
+                    "the descriptors of other processes cannot be seen, so nothing is proven to be an orphan"
+                        .to_owned(),
+                remedy: "run it as root, from launchd".to_owned(),
+            });
+        }
+        found
+    }
+}
+
+/// The weaker guarantee: who has the number was compared a moment ago.
+#[allow(clippy::disallowed_methods, reason = "systems without the other function have no better one")]
+fn by_number(pid: Pid, signal: Signal) -> Result<(), HostError> {
+    let signal = match signal {
+        Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Continue => rustix::process::Signal::CONT,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    let pid = rustix::process::Pid::from_raw(pid.get()).ok_or(HostError::Ended)?;
+    match rustix::process::kill_process(pid, signal) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
+        Err(error) => Err(HostError::Refused(error.into())),
+    }
+}
+
+/// Time since boot without sleep.
+#[allow(unsafe_code, reason = "a clock that rustix does not know")]
+fn awake() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills the structure.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_UPTIME_RAW, &raw mut time) };
+    if failed != 0 {
+        return Duration::ZERO;
+    }
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or_default(),
+        u32::try_from(time.tv_nsec).unwrap_or_default(),
+    )
+}
