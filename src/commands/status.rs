@@ -20,7 +20,7 @@ pub(super) fn run(global: &Global, options: &Options) -> anyhow::Result<ExitCode
     let socket = socket(global, host.observer())?;
     let answer = ask(&socket, Request::Status)
         .with_context(|| format!("cannot ask the daemon at {}", socket.display()))?;
-    let Some(answer) = answer else { return tell_without_daemon(host.observer(), options.json) };
+    let Some(answer) = answer else { return tell_without_daemon(host.observer(), &socket, options.json) };
     if options.json {
         print_json(&answer)?;
     } else {
@@ -47,7 +47,7 @@ fn socket(global: &Global, observer: &Observer) -> Result<PathBuf, ConfigError> 
 }
 
 /// What there is instead of a daemon: a timer that sweeps, a service that is down, or nothing.
-fn tell_without_daemon(observer: &Observer, as_json: bool) -> anyhow::Result<ExitCode> {
+fn tell_without_daemon(observer: &Observer, socket: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
     let (scope, user) = if observer.machine { (Scope::Machine, "") } else { (Scope::User, "--user ") };
     let standing = Standing::ask(scope, &Hands::of(scope, observer.uid));
     let sweeps = matches!(standing, Some(Standing::Sweeps(_)));
@@ -60,6 +60,11 @@ fn tell_without_daemon(observer: &Observer, as_json: bool) -> anyhow::Result<Exi
         Some(Standing::Sweeps(when)) => format!(
             "orphand sweeps {whose} every five minutes (orphand-sweep.timer): {when}.\n\
              `journalctl {user}-u orphand-sweep.service` shows what it did.\n"
+        ),
+        Some(Standing::Up(state)) => format!(
+            "orphand.service is {state} {whose}, but does not answer at {}. Was it installed with other options, or is it just \
+             beginning?\n",
+            socket.display()
         ),
         Some(Standing::Down(state)) => format!(
             "orphand is not running {whose}: orphand.service is {state}. `journalctl {user}-u orphand.service -n 20` may say why; \

@@ -2,7 +2,7 @@
 
 use super::{Failing, Scope, Step};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 /// So long a tool that fails is asked again, where that can help.
 const PATIENCE: Duration = Duration::from_secs(10);
 const AGAIN: Duration = Duration::from_millis(250);
+/// So long a tool that is only asked may take.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(5);
 
 /// Whoever starts tools.
 #[derive(Clone, Default, Debug)]
@@ -64,38 +66,58 @@ pub enum Done {
 /// Does the steps in order, and tells of each what became of it. Stops at the first that must not fail and does.
 pub fn carry_out(steps: &[Step], hands: &Hands, mut tell: impl FnMut(&Step, Done)) -> Result<(), Failure> {
     for step in steps {
-        let file = |verb, path: &Path, error| Failure::File { verb, path: path.to_owned(), error };
-        let done = match step {
-            Step::Keep(_) => Done::Yes,
-            Step::Write { path, text } => {
-                write(path, text).map_err(|error| file("write", path, error))?;
-                Done::Yes
-            }
-            Step::Remove(path) => match fs::remove_file(path) {
-                Ok(()) => Done::Yes,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => Done::AsItWas,
-                Err(error) => return Err(file("remove", path, error)),
-            },
-            Step::RemoveEmpty(path) => match fs::remove_dir(path) {
-                Ok(()) => Done::Yes,
-                Err(error)
-                    if [io::ErrorKind::DirectoryNotEmpty, io::ErrorKind::NotFound]
-                        .contains(&error.kind()) =>
-                {
-                    Done::AsItWas
-                }
-                Err(error) => return Err(file("remove", path, error)),
-            },
-            Step::Run { words, failing } => match (hands.run(words, *failing), failing) {
-                (Ok(()), _) => Done::Yes,
-                (Err(_), Failing::IsNothing) => Done::AsItWas,
-                (Err(failure), Failing::GoesOn) => Done::Failed(failure),
-                (Err(failure), _) => return Err(failure),
-            },
-        };
+        let done = carry_out_one(step, hands)?;
         tell(step, done);
     }
     Ok(())
+}
+
+/// Does the steps in order, whatever becomes of each.
+pub fn carry_out_all(steps: &[Step], hands: &Hands, mut tell: impl FnMut(&Step, Done)) {
+    for step in steps {
+        let done = carry_out_one(step, hands).unwrap_or_else(Done::Failed);
+        tell(step, done);
+    }
+}
+
+fn carry_out_one(step: &Step, hands: &Hands) -> Result<Done, Failure> {
+    let file = |verb, path: &Path, error| Failure::File { verb, path: path.to_owned(), error };
+    Ok(match step {
+        Step::Keep(_) => Done::Yes,
+        Step::Write { path, text } => {
+            write(path, text).map_err(|error| file("write", path, error))?;
+            Done::Yes
+        }
+        Step::Remove(path) => match fs::remove_file(path) {
+            Ok(()) => Done::Yes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Done::AsItWas,
+            Err(error) => return Err(file("remove", path, error)),
+        },
+        Step::RemoveEmpty(path) => match fs::remove_dir(path) {
+            Ok(()) => Done::Yes,
+            Err(error)
+                if [io::ErrorKind::DirectoryNotEmpty, io::ErrorKind::NotFound].contains(&error.kind()) =>
+            {
+                Done::AsItWas
+            }
+            Err(error) => return Err(file("remove", path, error)),
+        },
+        Step::Confirm { words, path } => {
+            let asked: Vec<&str> = words.iter().map(String::as_str).collect();
+            let answer = hands.ask(&asked).unwrap_or_default();
+            if !answer.contains(&*path.to_string_lossy()) {
+                let said = format!("it does not read {}, but {:?}", path.display(), answer.trim());
+                return Err(Failure::Tool { command: words.join(" "), said });
+            }
+            Done::AsItWas
+        }
+        Step::Run { words, failing } => match (hands.run(words, *failing), failing) {
+            (Ok(()), _) => Done::Yes,
+            (Err(_), Failing::IsNothing) => Done::AsItWas,
+            (Err(failure), Failing::GoesOn) => Done::Failed(failure),
+            (Err(failure), _) => return Err(failure),
+        },
+    })
 }
 
 /// A reader sees the old file or the new one. Everybody may read it: there is nothing secret in it.
@@ -131,16 +153,30 @@ impl Hands {
         Hands { environment }
     }
 
-    /// What a tool prints; `None` where it cannot be started or fails.
+    /// What a tool prints; `None` where it cannot be started, fails, or does not answer in time: a service manager that is
+    /// stopped does not.
     pub fn ask(&self, words: &[&str]) -> Option<String> {
-        let output = self.start(&owned(words)).ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    /// The same of a tool whose exit status is part of the answer.
-    pub fn answer(&self, words: &[&str]) -> Option<String> {
-        let output = self.start(&owned(words)).ok()?;
-        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+        let mut child =
+            self.command(&owned(words)).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+        let mut output = child.stdout.take()?;
+        let reader = std::thread::spawn(move || {
+            let mut text = Vec::new();
+            output.read_to_end(&mut text).map(|_| text)
+        });
+        let until = Instant::now() + TIME_TO_ANSWER;
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < until => std::thread::sleep(Duration::from_millis(5)),
+                _ => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return None;
+                }
+            }
+        };
+        let text = reader.join().ok()?.ok()?;
+        status.success().then(|| String::from_utf8_lossy(&text).into_owned())
     }
 
     fn run(&self, words: &[String], failing: Failing) -> Result<(), Failure> {
@@ -159,12 +195,19 @@ impl Hands {
 
     fn start(&self, words: &[String]) -> Result<Output, Failure> {
         let tool = words.first().cloned().unwrap_or_default();
+        self.command(words).output().map_err(|error| Failure::NoTool { tool, error })
+    }
+
+    fn command(&self, words: &[String]) -> Command {
+        let (tool, arguments) =
+            words.split_first().map_or(("", &[][..]), |(tool, rest)| (tool.as_str(), rest));
         // Root's tools are where a user's PATH, as `su` keeps it, does not look.
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin:/usr/bin:/bin";
         let path = ("PATH".to_owned(), path);
         let environment = std::iter::once(&path).chain(&self.environment).map(|(name, value)| (name, value));
-        let output = Command::new(&tool).args(&words[1..]).envs(environment).stdin(Stdio::null()).output();
-        output.map_err(|error| Failure::NoTool { tool, error })
+        let mut command = Command::new(tool);
+        command.args(arguments).envs(environment).stdin(Stdio::null());
+        command
     }
 }
 

@@ -9,7 +9,7 @@ mod survey;
 pub mod systemd;
 
 pub use cleaners::looks_like_a_cleaner;
-pub use hands::{Done, Failure, Hands, carry_out};
+pub use hands::{Done, Failure, Hands, carry_out, carry_out_all};
 pub use survey::{Finding, survey};
 
 use std::path::{Path, PathBuf};
@@ -61,6 +61,13 @@ pub enum Step {
     Remove(PathBuf),
     /// Remove a folder if nothing is in it.
     RemoveEmpty(PathBuf),
+    /// Make sure that a tool names the file: whoever should read it has found it.
+    Confirm {
+        /// The tool's name and arguments.
+        words: Vec<String>,
+        /// What must stand in its answer.
+        path: PathBuf,
+    },
     /// Have a tool do something.
     Run {
         /// Its name and arguments.
@@ -100,6 +107,9 @@ pub enum There {
     Other(String),
 }
 
+/// How a link is told.
+const LINK: &str = "is a link to ";
+
 /// Looks what is at a place.
 pub fn what_is_at(path: &Path) -> There {
     let meta = match std::fs::symlink_metadata(path) {
@@ -109,7 +119,7 @@ pub fn what_is_at(path: &Path) -> There {
     };
     if meta.is_symlink() {
         let target = std::fs::read_link(path).unwrap_or_default();
-        return There::Other(format!("is a link to {}", target.display()));
+        return There::Other(format!("{LINK}{}", target.display()));
     }
     if !meta.is_file() || meta.len() > 1024 * 1024 {
         return There::Other("is no ordinary file".to_owned());

@@ -1,6 +1,7 @@
 //! Looks where people put clean-up scripts: tables of cron, timers' services, launchd's jobs. Reads only, and changes nothing.
 
 use super::{Hands, Scope, looks_like_a_cleaner};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ const LARGEST: u64 = 256 * 1024;
 /// More files of one folder, and more scripts of one line, are not read.
 const MOST: usize = 500;
 const MOST_SCRIPTS: usize = 4;
+/// Longer tables are not read to their end.
+const MOST_LINES: usize = 2000;
 
 /// Everything that this person could have put there. `home` is the user's; `root` stands before every path of the system.
 pub fn survey(scope: Scope, root: &Path, home: Option<&Path>, hands: &Hands) -> Vec<Finding> {
@@ -35,14 +38,20 @@ fn of_machine(root: &Path) -> Vec<Finding> {
     let within = |places: &[&str]| -> Vec<PathBuf> {
         places.iter().flat_map(|place| files(&root.join(place))).collect()
     };
-    let mut found = Vec::new();
+    let (mut found, mut scripts) = (Vec::new(), Scripts::default());
     for table in within(&["etc/crontab", "etc/cron.d"]) {
         let remedy = format!("edit {}", table.display());
-        judge_table(&table, &remedy, |line| user_of(line).as_deref().and_then(home_of), &mut found);
+        judge_table(
+            &table,
+            &remedy,
+            |line| user_of(line).as_deref().and_then(home_of),
+            &mut scripts,
+            &mut found,
+        );
     }
     for table in within(&["var/spool/cron/crontabs", "var/spool/cron"]) {
         let user = table.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        judge_table(&table, &format!("crontab -u {user} -e"), |_| home_of(&user), &mut found);
+        judge_table(&table, &format!("crontab -u {user} -e"), |_| home_of(&user), &mut scripts, &mut found);
     }
     for script in within(&["etc/cron.hourly", "etc/cron.daily", "etc/cron.weekly"]) {
         if read(&script).is_some_and(|text| is_about_it(&text)) {
@@ -51,15 +60,15 @@ fn of_machine(root: &Path) -> Vec<Finding> {
         }
     }
     for job in within(&["etc/systemd/system", "Library/LaunchDaemons", "Library/LaunchAgents"]) {
-        judge_job(&job, None, "", &mut found);
+        judge_job(&job, None, "", &mut scripts, &mut found);
     }
     found
 }
 
 fn of_user(home: Option<&Path>, hands: &Hands) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let (mut found, mut scripts) = (Vec::new(), Scripts::default());
     for line in hands.ask(&["crontab", "-l"]).unwrap_or_default().lines() {
-        if is_cleaner(line, home) {
+        if is_cleaner(line, home, &mut scripts) {
             let (place, remedy) = ("crontab -l".to_owned(), "crontab -e".to_owned());
             found.push(Finding { place, line: line.trim().to_owned(), remedy });
         }
@@ -67,14 +76,20 @@ fn of_user(home: Option<&Path>, hands: &Hands) -> Vec<Finding> {
     let jobs = [".config/systemd/user", "Library/LaunchAgents"];
     let folders = home.iter().flat_map(|home| jobs.iter().map(|place| home.join(place)));
     for job in folders.flat_map(|folder| files(&folder)) {
-        judge_job(&job, home, "--user ", &mut found);
+        judge_job(&job, home, "--user ", &mut scripts, &mut found);
     }
     found
 }
 
-fn judge_table(table: &Path, remedy: &str, home: impl Fn(&str) -> Option<PathBuf>, found: &mut Vec<Finding>) {
-    for (number, line) in read(table).unwrap_or_default().lines().enumerate() {
-        if is_cleaner(line, home(line).as_deref()) {
+fn judge_table(
+    table: &Path,
+    remedy: &str,
+    home: impl Fn(&str) -> Option<PathBuf>,
+    scripts: &mut Scripts,
+    found: &mut Vec<Finding>,
+) {
+    for (number, line) in read(table).unwrap_or_default().lines().take(MOST_LINES).enumerate() {
+        if is_cleaner(line, home(line).as_deref(), scripts) {
             let place = format!("{}:{}", table.display(), number + 1);
             found.push(Finding { place, line: line.trim().to_owned(), remedy: remedy.to_owned() });
         }
@@ -82,10 +97,18 @@ fn judge_table(table: &Path, remedy: &str, home: impl Fn(&str) -> Option<PathBuf
 }
 
 /// A service or a job of launchd's.
-fn judge_job(job: &Path, home: Option<&Path>, user_option: &str, found: &mut Vec<Finding>) {
+fn judge_job(
+    job: &Path,
+    home: Option<&Path>,
+    user_option: &str,
+    scripts: &mut Scripts,
+    found: &mut Vec<Finding>,
+) {
     let name = name_of(job);
     let is_unit = name.ends_with(".service");
-    if !is_unit && !name.ends_with(".plist") || name.contains("orphand") {
+    // A service without a timer is started by something else.
+    let by_the_clock = is_unit && job.with_extension("timer").is_file() || name.ends_with(".plist");
+    if !by_the_clock || name.contains("orphand") {
         return;
     }
     let Some(text) = read(job) else { return };
@@ -94,7 +117,7 @@ fn judge_job(job: &Path, home: Option<&Path>, user_option: &str, found: &mut Vec
     } else {
         vec![text.replace("<string>", " ").replace("</string>", " ").replace(['\n', '\t'], " ")]
     };
-    if starts.iter().any(|start| is_cleaner(start, home)) {
+    if starts.iter().any(|start| is_cleaner(start, home, scripts)) {
         let timer = job.with_extension("timer");
         let unit = if timer.is_file() { name_of(&timer) } else { name.clone() };
         let remedy = if is_unit {
@@ -107,14 +130,12 @@ fn judge_job(job: &Path, home: Option<&Path>, user_option: &str, found: &mut Vec
 }
 
 /// Whether a command that a clock starts looks like a clean-up script: the script that it calls tells more than its name.
-fn is_cleaner(line: &str, home: Option<&Path>) -> bool {
+fn is_cleaner(line: &str, home: Option<&Path>, scripts: &mut Scripts) -> bool {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
         return false;
     }
-    let is_one =
-        |path: &PathBuf| read(path).is_some_and(|text| is_script(path, &text) && looks_like_a_cleaner(&text));
-    is_about_it(line) || scripts_of(line, home).iter().take(MOST_SCRIPTS).any(is_one)
+    is_about_it(line) || scripts_of(line, home).iter().take(MOST_SCRIPTS).any(|path| scripts.is_cleaner(path))
 }
 
 /// Files that a command line may call: by their path, below the home, or in the folder that it changes to.
@@ -186,6 +207,26 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
+/// Looks into scripts, into each once and not into too many: tables are as long as users make them.
+#[derive(Default)]
+struct Scripts {
+    seen: HashMap<PathBuf, bool>,
+}
+
+impl Scripts {
+    fn is_cleaner(&mut self, path: &Path) -> bool {
+        if let Some(known) = self.seen.get(path) {
+            return *known;
+        }
+        if self.seen.len() >= MOST {
+            return false;
+        }
+        let is_one = read(path).is_some_and(|text| is_script(path, &text) && looks_like_a_cleaner(&text));
+        self.seen.insert(path.to_owned(), is_one);
+        is_one
+    }
+}
+
 /// Users choose these paths, and some devices do something when they are opened: so the file is held first, then looked at,
 /// and opened only when it is an ordinary one.
 #[cfg(target_os = "linux")]
@@ -193,10 +234,14 @@ fn open(path: &Path) -> io::Result<File> {
     use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
     use std::os::fd::AsRawFd;
     let held = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
-    if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
+    let stat = fstat(&held)?;
+    // The kernel's own files look ordinary, have no size, and some are waited for when they are read.
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || stat.st_size == 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    File::open(format!("/proc/self/fd/{}", held.as_raw_fd()))
+    // Whoever has a lease on it must not be waited for either.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(openat(CWD, format!("/proc/self/fd/{}", held.as_raw_fd()), flags, Mode::empty())?))
 }
 
 /// macOS cannot hold a file without opening it; what was no ordinary file a moment ago is not opened.

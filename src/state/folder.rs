@@ -74,7 +74,9 @@ impl Folder {
             files.extend(ours.filter(made_here).map(|entry| entry.path()));
         }
         files.sort();
-        (self.path.clone(), files)
+        // A lock by itself, in a folder of another name, may be anybody's.
+        let is_own = self.path.ends_with("orphand") || self.path.join("memory.json").is_file();
+        (self.path.clone(), if is_own { files } else { Vec::new() })
     }
 
     /// Makes the folder where there is none, and locks a file of it.

@@ -79,6 +79,15 @@ def one_user_by_himself(alive):
     check("for a trial", status("ann")["mode"] == "observe" and "signals nothing" in said, said)
     check("the package's unit is changed, not copied", os.path.exists("/home/ann/.config/systemd/user/orphand.service.d/orphand-install.conf")
           and not os.path.exists("/home/ann/.config/systemd/user/orphand.service"))
+    # What a desktop imports into the manager's environment, its units are not looked for by.
+    run("systemctl", "--user", "import-environment", "XDG_CONFIG_HOME", **shell)
+    run("orphand", "install", "--observe", **shell)
+    check("nor does an imported variable divide them", status("ann")["mode"] == "observe", lambda: run("systemctl", "--user", "cat", "orphand", **ann))
+    run("orphand", "install", "--observe", **ann)
+    wait("whoever has none gets none", lambda: 50 < status("ann")["next_look_s"] <= 60, lambda: json.dumps(status("ann"), indent=1))
+    run("systemctl", "--user", "unset-environment", "XDG_CONFIG_HOME", **ann)
+    refused = run("orphand", "uninstall", "--purge", fails=True, variables={"HOME": "/home/ann/my cfg"}, **ann)
+    check("another HOME is refused", "your home folder is /home/ann" in refused, refused)
     said = run("orphand", "install", **ann)
     check("it says what it was before", "before: " in said and "mode=observe" in said, said)
     run("orphand", "uninstall", "--purge", **shell)
@@ -107,6 +116,20 @@ def one_user_by_himself(alive):
     check("in a unit of his own", os.path.exists("/home/ann/.config/systemd/user/orphand.service"))
     run("orphand", "uninstall", **ann)
     check("and leaves no unit", not glob.glob("/home/ann/.config/systemd/user/**/orphand*", recursive=True))
+    # Somebody else's unit of that name, elsewhere.
+    elsewhere = "/home/ann/.local/share/systemd/user/orphand.service"
+    write(elsewhere, "[Service]\nExecStart=/bin/sleep infinity\n", "ann")
+    run("systemctl", "--user", "daemon-reload", **ann)
+    run("systemctl", "--user", "start", "orphand.service", **ann)
+    foreign = Process(show("orphand.service", "MainPID", "ann"))
+    refused = run("orphand", "install", fails=True, **ann)
+    check("a unit of somebody else's is named", elsewhere in refused, refused)
+    run("orphand", "install", "--timer", **ann)
+    run("orphand", "uninstall", **ann)
+    check("and not stopped", foreign.lives())
+    run("systemctl", "--user", "stop", "orphand.service", **ann)
+    os.unlink(elsewhere)
+    run("systemctl", "--user", "daemon-reload", **ann)
     # The machine's service is put back; bob's orphans are its business.
     run("orphand", "install")
     wait("the machine's service takes down bob's", lambda: gone(of_bob), journal)
@@ -135,6 +158,10 @@ def the_package_is_removed(alive):
     began = time.monotonic()
     run("apt-get", "install", "--reinstall", "--yes", "/root/test/orphand.deb")
     check("a user whose systemd does not answer holds up nothing", time.monotonic() - began < 60)
+    began = time.monotonic()
+    run("orphand", "status", user="ann", fails=True)
+    refused = run("orphand", "install", "--user", user="ann", fails=True)
+    check("not even himself", "does not answer" in refused and time.monotonic() - began < 30, refused)
     os.kill(manager.pid, signal.SIGCONT)
     wait("the daemons are there again", lambda: gone(daemons) and status().get("pid"))
     daemons = [Process(show("orphand.service", "MainPID", user)) for user in [None, "bob"]]
@@ -148,6 +175,12 @@ def the_package_is_removed(alive):
 
 
 def somebody_is_called_orphand(program):
+    run("useradd", "--system", "--home-dir", "/srv/x", "orphand")
+    refused = run("apt-get", "install", "--yes", "/root/test/orphand.deb", fails=True)
+    check("an account that somebody made for something else is not the package's", "somebody's account" in refused, refused)
+    run("apt-get", "purge", "--yes", "orphand")
+    check("and it is not deleted", pwd.getpwnam("orphand").pw_dir == "/srv/x")
+    run("userdel", "orphand")
     run("useradd", "--create-home", "orphand")
     shutil.copy(program, "/usr/local/bin/orphand")
     refused = run("orphand", "install", fails=True)

@@ -12,7 +12,8 @@ def run(*words, user=None, fails=False, cwd="/", variables={}):
     if user:
         uid = pwd.getpwnam(user).pw_uid
         environment |= {"HOME": f"/home/{user}", "USER": user}
-        words = ["runuser", "-u", user, "--", "env", f"XDG_RUNTIME_DIR=/run/user/{uid}", *words]
+        settings = [f"{name}={value}" for name, value in variables.items()]
+        words = ["runuser", "-u", user, "--", "env", f"XDG_RUNTIME_DIR=/run/user/{uid}", *settings, *words]
     environment |= variables
     done = subprocess.run(words, env=environment, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, timeout=120)

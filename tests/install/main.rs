@@ -51,6 +51,7 @@ fn told(steps: &[Step]) -> Vec<String> {
         Step::Keep(path) => format!("keep {}", path.display()),
         Step::Remove(path) => format!("remove {}", path.display()),
         Step::RemoveEmpty(path) => format!("rmdir {}", path.display()),
+        Step::Confirm { path, .. } => format!("confirm {}", path.display()),
         Step::Run { words, failing: Failing::IsNothing | Failing::GoesOn } => {
             format!("try {}", words.join(" "))
         }

@@ -59,6 +59,8 @@ fn a_users_table_and_what_it_calls_are_read() {
         "import os, psutil\nfor p in psutil.process_iter():\n    if 'mcp' in p.name(): os.kill(p.pid, 9)\n",
     );
     write(&at("table"), &(table.to_owned() + more));
+    write(&at(".config/systemd/user/janitor.timer"), "[Timer]\nOnCalendar=hourly\n");
+    write(&at(".config/systemd/user/once.service"), "[Service]\nExecStart=%h/bin/clean.sh\n");
     write(&at(".config/systemd/user/janitor.service"), "[Service]\nExecStart=%h/bin/clean.sh\n");
     write(
         &at("Library/LaunchAgents/com.me.reaper.plist"),
@@ -80,7 +82,7 @@ fn a_users_table_and_what_it_calls_are_read() {
     ];
     assert_eq!(places(&found, home.path()), wanted, "{found:#?}");
     assert_eq!(found[2].line, "@daily orphand sweep");
-    assert_eq!(found[7].remedy, "systemctl --user disable --now janitor.service");
+    assert_eq!(found[7].remedy, "systemctl --user disable --now janitor.timer");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! systemd.
 
 use crate::{Machine, text_of, told, wish};
-use orphand::install::systemd::{Known, Places, install, starts, take_back, uninstall};
+use orphand::install::systemd::{Known, Places, install, starts, take_back, uninstall, variables};
 use orphand::install::{PlanError, Scope, Step, Wish};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,8 +27,13 @@ fn undo(machine: &Machine, known: &Known) -> Vec<Step> {
 /// A daemon that runs and was enabled, as files and systemd have it.
 fn running(machine: Machine) -> (Machine, Known) {
     let link = "/etc/systemd/system/multi-user.target.wants/orphand.service";
-    let known = Known { enabled: vec!["orphand.service"], active: vec!["orphand.service"], account: true };
-    (machine.with_other(link, "is a link"), known)
+    let known = Known {
+        enabled: vec!["orphand.service"],
+        active: vec!["orphand.service"],
+        fragments: [("orphand.service", "/etc/systemd/system/orphand.service".into())].into(),
+        account: true,
+    };
+    (machine.with_other(link, "is a link to ../orphand.service"), known)
 }
 
 fn packaged() -> Machine {
@@ -51,6 +56,7 @@ fn on_a_bare_machine_everything_is_written_enabled_and_started() {
         "systemd-sysusers /etc/sysusers.d/orphand.conf",
         "write /etc/systemd/system/orphand.service",
         "systemctl daemon-reload",
+        "confirm /etc/systemd/system/orphand.service",
         "systemctl enable orphand.service",
         "try systemctl reset-failed orphand.service",
         "systemctl restart orphand.service",
@@ -64,7 +70,8 @@ fn on_a_bare_machine_everything_is_written_enabled_and_started() {
 
 #[test]
 fn a_user_writes_into_his_own_folders_only() {
-    let places = Places::of_user(Path::new("/home/ann/.config"), Path::new("/home/ann/.local/share"));
+    let places =
+        Places::of_user(Path::new("/home/ann/.config/systemd/user"), Path::new("/home/ann/.local/share"));
     let steps =
         install(&wish(Scope::User, "/home/ann/.cargo/bin/orphand"), &places, &Known::default(), &|_| {
             crate::There::Nothing
@@ -72,6 +79,7 @@ fn a_user_writes_into_his_own_folders_only() {
     let wanted = [
         "write /home/ann/.config/systemd/user/orphand.service",
         "systemctl --user daemon-reload",
+        "confirm /home/ann/.config/systemd/user/orphand.service",
         "systemctl --user enable orphand.service",
         "try systemctl --user reset-failed orphand.service",
         "systemctl --user restart orphand.service",
@@ -143,13 +151,19 @@ fn service_and_timer_take_each_others_place() {
         "write /etc/systemd/system/orphand-sweep.service",
         "write /etc/systemd/system/orphand-sweep.timer",
         "systemctl daemon-reload",
+        "confirm /etc/systemd/system/orphand-sweep.service",
+        "confirm /etc/systemd/system/orphand-sweep.timer",
         "systemctl enable orphand-sweep.timer",
         "try systemctl reset-failed orphand-sweep.timer",
         "systemctl restart orphand-sweep.timer",
     ];
     assert_eq!(told(&steps), wanted);
-    let known =
-        Known { enabled: vec!["orphand-sweep.timer"], active: vec!["orphand-sweep.timer"], account: true };
+    let known = Known {
+        enabled: vec!["orphand-sweep.timer"],
+        active: vec!["orphand-sweep.timer"],
+        account: true,
+        ..Known::default()
+    };
     let back = plan_knowing(&service, &machine.after(&steps), &known);
     assert_eq!(
         told(&back)[..4],
@@ -178,7 +192,10 @@ fn where_it_cannot_be_started_all_is_as_it_was() {
     let back = take_back(&timer, &steps, &known, &|path| machine.look(path));
     let mut after = machine.clone().after(&steps).after(&back);
     // The link is systemd's business again.
-    after = after.with_other("/etc/systemd/system/multi-user.target.wants/orphand.service", "is a link");
+    after = after.with_other(
+        "/etc/systemd/system/multi-user.target.wants/orphand.service",
+        "is a link to ../orphand.service",
+    );
     assert_eq!(after.0, before.0);
     let back = told(&back);
     assert!(!back.contains(&"try userdel orphand".to_owned()), "{back:?}");
@@ -383,4 +400,62 @@ fn the_sweep_is_as_hardened_as_the_daemon() {
     ];
     assert_eq!(hardening(daemon), hardening(sweep));
     assert_eq!(TIMER, include_str!("../../systemd/user/orphand-sweep.timer"));
+}
+
+#[test]
+fn a_unit_that_systemd_has_from_elsewhere_is_somebody_elses() {
+    for place in ["/usr/local/lib/systemd/system/orphand.service", "/run/systemd/transient/orphand.service"] {
+        let known = Known {
+            active: vec!["orphand.service"],
+            enabled: vec!["orphand.service"],
+            fragments: [("orphand.service", place.into())].into(),
+            account: false,
+        };
+        assert!(undo(&packaged(), &known).is_empty(), "{:?}", told(&undo(&packaged(), &known)));
+        let look = |path: &Path| packaged().look(path);
+        let refused =
+            install(&wish(Scope::Machine, "/usr/bin/orphand"), &Places::of_machine(), &known, &look);
+        assert!(refused.expect_err("no plan").to_string().contains(place));
+    }
+}
+
+#[test]
+fn only_what_was_done_is_taken_back() {
+    let (machine, mut known) =
+        running(Machine::default().after(&plan(&wish(Scope::Machine, OWN), &Machine::default())));
+    // Somebody's own sweep of that name is at work, too.
+    known.active.push("orphand-sweep.service");
+    known
+        .fragments
+        .insert("orphand-sweep.service", "/usr/local/lib/systemd/system/orphand-sweep.service".into());
+    let observe = Wish { options: vec!["--set".into(), "mode=observe".into()], ..wish(Scope::Machine, OWN) };
+    let steps = plan_knowing(&observe, &machine, &known);
+    let unit = "/etc/systemd/system/orphand.service";
+    let failed =
+        steps.iter().position(|step| matches!(step, Step::Write { path, .. } if path == Path::new(unit)));
+    let done = &steps[..=failed.expect("it is written")];
+    // The file could not be written: the daemon was never stopped, and is not now.
+    let back = told(&take_back(&observe, done, &known, &|path| machine.look(path)));
+    assert_eq!(
+        back,
+        [
+            format!("write {unit}"),
+            "try systemctl daemon-reload".into(),
+            "try systemctl enable orphand.service".into()
+        ]
+    );
+    let back = told(&take_back(&observe, &steps, &known, &|path| machine.look(path)));
+    assert_eq!(back[0], "try systemctl stop orphand.service");
+    assert_eq!(back.last().expect("a step"), "try systemctl restart orphand.service");
+    assert!(!back.iter().any(|step| step.contains("sweep")), "{back:?}");
+}
+
+#[test]
+fn the_folders_that_a_service_was_given_are_found_again() {
+    let value = "/home/ann/my 100% \"state\"";
+    let given =
+        Wish { environment: vec![("XDG_STATE_HOME".into(), value.into())], ..wish(Scope::Machine, OWN) };
+    let machine = Machine::default().after(&plan(&given, &Machine::default()));
+    let found = variables(&Places::of_machine(), &|path| machine.look(path));
+    assert_eq!(found, [("XDG_STATE_HOME".to_owned(), value.to_owned())]);
 }

@@ -12,7 +12,10 @@ use crate::config::Mode;
 use crate::control::{Request, ask};
 use crate::host::Host;
 use crate::install::systemd::{self, Known};
-use crate::install::{Done, Finding, Hands, PlanError, Step, Wish, carry_out, launchd, survey, what_is_at};
+use crate::install::{
+    Done, Failure, Finding, Hands, PlanError, Step, There, Wish, carry_out, carry_out_all, launchd, survey,
+    what_is_at,
+};
 use crate::redact::{command_line, printable, sentence};
 use crate::state::RuntimeFolder;
 use anyhow::bail;
@@ -55,11 +58,14 @@ pub(super) fn run(global: &Global, options: &Install) -> anyhow::Result<ExitCode
     check_alone(&runtime_folder(&settings, host.observer()), &known)?;
     let hands = person.hands();
     let before = if LAUNCHD { None } else { systemd::starts(&person.systemd(), &what_is_at) };
-    let back = if LAUNCHD { Vec::new() } else { systemd::take_back(&wish, &steps, &known, &what_is_at) };
-    if let Err(failure) = do_and_say(&steps, &hands) {
+    let there: Vec<(&Step, There)> = steps.iter().map(|step| (step, what_was_at(step))).collect();
+    if let Err((failure, done)) = do_and_say(&steps, &hands) {
         // Nobody is left with half of it, or without what worked before.
-        do_and_say(&back, &hands)?;
-        return Err(failure.context(after_failure(&person, &wish)));
+        if !LAUNCHD {
+            let before = |path: &Path| was_at(&there, path);
+            say_all(&systemd::take_back(&wish, &steps[..done], &known, &before), &hands)?;
+        }
+        return Err(anyhow::Error::from(failure).context(after_failure(&person, &wish)));
     }
     let now = if LAUNCHD { None } else { systemd::starts(&person.systemd(), &what_is_at) };
     if let Some(before) = before.filter(|before| now.as_ref() != Some(before)) {
@@ -96,25 +102,47 @@ fn check_alone(folder: &RuntimeFolder, known: &Known) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Carries a plan out and says what became of each step.
-fn do_and_say(steps: &[Step], hands: &Hands) -> anyhow::Result<()> {
-    let mut out = String::new();
-    let ended = carry_out(steps, hands, |step, done| {
-        let _ = match (done, step) {
-            (Done::AsItWas, _) => Ok(()),
-            (Done::Failed(failure), _) => writeln!(out, "failed   {failure}"),
-            (Done::Yes, Step::Write { path, .. }) => writeln!(out, "wrote    {}", path.display()),
-            (Done::Yes, Step::Keep(path)) => {
-                writeln!(out, "kept     {}, which is right already", path.display())
-            }
-            (Done::Yes, Step::Remove(path) | Step::RemoveEmpty(path)) => {
-                writeln!(out, "removed  {}", path.display())
-            }
-            (Done::Yes, Step::Run { words, .. }) => writeln!(out, "ran      {}", command_line(words)),
-        };
+/// What was at the place of a step's file before the step.
+fn what_was_at(step: &Step) -> There {
+    match step {
+        Step::Write { path, .. } | Step::Remove(path) => what_is_at(path),
+        _ => There::Nothing,
+    }
+}
+
+fn was_at(there: &[(&Step, There)], path: &Path) -> There {
+    let of = |step: &Step| matches!(step, Step::Write { path: own, .. } | Step::Remove(own) if own == path);
+    there.iter().find(|(step, _)| of(step)).map_or(There::Nothing, |(_, there)| there.clone())
+}
+
+/// Carries a plan out and says what became of each step. An error comes with how many steps were tried.
+fn do_and_say(steps: &[Step], hands: &Hands) -> Result<(), (Failure, usize)> {
+    let (mut out, mut done) = (String::new(), 0);
+    let ended = carry_out(steps, hands, |step, became| {
+        done += 1;
+        out += &said_of(step, &became);
     });
-    print(&printed(&out))?;
-    Ok(ended?)
+    // Where nobody reads it, it was done all the same.
+    let _ = print(&printed(&out));
+    ended.map_err(|failure| (failure, (done + 1).min(steps.len())))
+}
+
+/// The same of steps that all are tried.
+fn say_all(steps: &[Step], hands: &Hands) -> anyhow::Result<()> {
+    let mut out = String::new();
+    carry_out_all(steps, hands, |step, became| out += &said_of(step, &became));
+    print(&printed(&out))
+}
+
+fn said_of(step: &Step, became: &Done) -> String {
+    match (became, step) {
+        (Done::AsItWas, _) | (_, Step::Confirm { .. }) => String::new(),
+        (Done::Failed(failure), _) => format!("failed   {failure}\n"),
+        (Done::Yes, Step::Write { path, .. }) => format!("wrote    {}\n", path.display()),
+        (Done::Yes, Step::Keep(path)) => format!("kept     {}, which is right already\n", path.display()),
+        (Done::Yes, Step::Remove(path) | Step::RemoveEmpty(path)) => format!("removed  {}\n", path.display()),
+        (Done::Yes, Step::Run { words, .. }) => format!("ran      {}\n", command_line(words)),
+    }
 }
 
 fn printed(text: &str) -> String {
@@ -130,6 +158,7 @@ fn shown(steps: &[Step]) -> String {
             Step::Keep(path) => writeln!(out, "# {} is right already", path.display()),
             Step::Remove(path) => writeln!(out, "# rm {}", path.display()),
             Step::RemoveEmpty(path) => writeln!(out, "# rmdir {}", path.display()),
+            Step::Confirm { .. } => Ok(()),
             Step::Run { words, .. } => writeln!(out, "# {}", command_line(words)),
         };
     }

@@ -6,6 +6,7 @@ use crate::install::{Hands, Scope, launchd};
 use anyhow::{Context, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use uzers::os::unix::UserExt;
 
 /// On a Mac it is launchd, everywhere else systemd.
 pub(super) const LAUNCHD: bool = cfg!(target_os = "macos");
@@ -68,19 +69,14 @@ impl Person {
                     program.display()
                 );
             }
+            if self.runtime().join("systemd/private").exists() {
+                bail!("your systemd (`systemctl --user`) does not answer");
+            }
             bail!(
                 "no systemd of yours runs: there is none in {}. Log in once more (not by `su`), or have root let it run always: \
                  `loginctl enable-linger {}`",
                 self.runtime().display(),
                 self.name()
-            );
-        }
-        if let Some(theirs) = self.of_manager("HOME")
-            && self.home.as_deref().is_some_and(|home| home != Path::new(&theirs))
-        {
-            bail!(
-                "HOME is {} here, and {theirs} for your systemd; set it to that",
-                self.home.clone().unwrap_or_default().display()
             );
         }
         Ok(())
@@ -133,42 +129,40 @@ impl Person {
             .map(|(_, value)| value.to_owned())
     }
 
-    /// Variables that lead to this person's files, and that the service would not have by itself.
+    /// Variables that lead to this person's files, with the values that count here: a service has the manager's, which may be
+    /// others, and others again after its next start.
     pub(super) fn environment(&self) -> anyhow::Result<Vec<(String, String)>> {
         let mut environment = Vec::new();
-        if self.is_machine() {
-            return Ok(environment);
-        }
-        for variable in FOLDERS {
-            let Some(value) = std::env::var_os(variable).filter(|value| Path::new(value).is_absolute())
-            else {
+        for variable in FOLDERS.into_iter().filter(|_| !self.is_machine()) {
+            let set = std::env::var_os(variable).filter(|value| Path::new(value).is_absolute());
+            if set.is_none() && self.of_manager(variable).is_none() {
                 continue;
-            };
-            let Some(value) = value.to_str() else { bail!("{variable} is no UTF-8") };
-            let usual = self.home.as_deref().unwrap_or(Path::new("/")).join(usual(variable));
-            let theirs = self.of_manager(variable).map_or(usual, PathBuf::from);
-            if theirs != Path::new(value) {
-                environment.push((variable.to_owned(), value.to_owned()));
             }
+            let usual = self.home.as_deref().unwrap_or(Path::new("/")).join(usual(variable));
+            let value = set.unwrap_or_else(|| usual.into_os_string());
+            let Some(value) = value.to_str() else { bail!("{variable} is no UTF-8") };
+            environment.push((variable.to_owned(), value.to_owned()));
         }
         Ok(environment)
     }
 
-    /// A folder as the service manager sees it.
-    fn folder(&self, variable: &str) -> PathBuf {
-        let theirs = match &self.manager {
-            Some(_) => self.of_manager(variable),
-            None => std::env::var(variable).ok(),
-        };
-        let theirs = theirs.map(PathBuf::from).filter(|path| path.is_absolute());
-        theirs.unwrap_or_else(|| self.home.clone().unwrap_or_default().join(usual(variable)))
+    /// Where the user's manager looks for his units: in `~/.config`, unless it was started with another XDG_CONFIG_HOME. What
+    /// was imported into its environment later changes nothing.
+    fn user_units(&self) -> PathBuf {
+        let home = self.home.clone().unwrap_or_default();
+        let words = ["systemctl", "--user", "show", "--value", "--property", "UnitPath"];
+        let answer = self.manager.as_ref().and_then(|_| self.hands().ask(&words)).unwrap_or_default();
+        let mut folders = answer.split_whitespace().map(PathBuf::from);
+        let own = folders.find(|path| path.starts_with(&home) && path.ends_with("systemd/user"));
+        own.unwrap_or_else(|| home.join(".config/systemd/user"))
     }
 
     pub(super) fn systemd(&self) -> systemd::Places {
         match self.scope {
             Scope::Machine => systemd::Places::of_machine(),
             Scope::User => {
-                systemd::Places::of_user(&self.folder("XDG_CONFIG_HOME"), &self.folder("XDG_DATA_HOME"))
+                let home = self.home.clone().unwrap_or_default();
+                systemd::Places::of_user(&self.user_units(), &home.join(".local/share"))
             }
         }
     }
@@ -177,7 +171,7 @@ impl Person {
         if LAUNCHD || !self.manager_is_there() {
             return Known::default();
         }
-        Known::ask(self.scope, &self.hands())
+        Known::ask(self.scope, &self.systemd(), &self.hands())
     }
 
     pub(super) fn launchd(&self) -> launchd::Places {
@@ -190,14 +184,11 @@ impl Person {
 
 /// Where things are that no variable puts elsewhere.
 fn usual(variable: &str) -> &'static str {
-    match variable {
-        "XDG_CONFIG_HOME" => ".config",
-        "XDG_DATA_HOME" => ".local/share",
-        _ => ".local/state",
-    }
+    if variable == "XDG_CONFIG_HOME" { ".config" } else { ".local/state" }
 }
 
-/// The home of whoever calls; not of somebody whose HOME was handed on.
+/// The home of whoever calls; not of somebody whose HOME was handed on, nor another folder of one's own, where the service
+/// would not look.
 fn home(uid: u32) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
     let home = home.context("HOME is not set, or no absolute path; it must be your home folder")?;
@@ -207,6 +198,10 @@ fn home(uid: u32) -> anyhow::Result<PathBuf> {
             "HOME is {}, which is not yours; log in as the user for whom orphand is to run",
             home.display()
         );
+    }
+    let own = uzers::get_user_by_uid(uid).map(|user| user.home_dir().to_owned());
+    if let Some(own) = own.filter(|own| own.is_dir() && own.canonicalize().ok() != home.canonicalize().ok()) {
+        bail!("HOME is {}, and your home folder is {}; set it to that", home.display(), own.display());
     }
     Ok(home)
 }

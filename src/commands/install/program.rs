@@ -126,11 +126,12 @@ fn name_of(log: Log) -> &'static str {
 /// Numbers of accounts that are no persons end here on every usual system (SYS_UID_MAX of login.defs).
 const LAST_OF_SERVICES: u32 = 999;
 
-/// Whether the account that the service would run as is one for a service, or not there yet.
+/// Whether the account that the service would run as is the one that systemd-sysusers makes of our file, or not there yet.
 pub(super) fn account_is_ours() -> bool {
     uzers::get_user_by_name(USER).is_none_or(|user| {
         user.uid() <= LAST_OF_SERVICES
-            && [Path::new("/"), Path::new("/nonexistent")].contains(&user.home_dir())
+            && user.home_dir() == Path::new("/")
+            && user.gecos() == "orphan daemon for MCP servers"
     })
 }
 
@@ -139,7 +140,7 @@ pub(super) fn check_account(scope: Scope) -> anyhow::Result<()> {
         let home: PathBuf =
             uzers::get_user_by_name(USER).map(|user| user.home_dir().to_owned()).unwrap_or_default();
         bail!(
-            "there is a user called {USER} with the home {}: somebody's account, it seems. The service would run as that user; \
+            "there is a user called {USER} with the home {}, which `orphand install` has not made: somebody's account, it seems. The service would run as that user; \
              give the account another name first",
             home.display()
         );

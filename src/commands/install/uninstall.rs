@@ -5,11 +5,12 @@ use super::program::account_is_ours;
 use super::{do_and_say, shown};
 use crate::cli::{Global, Uninstall};
 use crate::commands::{open_host, print, runtime_folder, settings, state_folder};
-use crate::config::{Settings, Sources, load};
+use crate::config::{Sources, load};
 use crate::host::Host;
 use crate::install::systemd::Known;
 use crate::install::{Step, launchd, systemd, what_is_at};
 use crate::process::Observer;
+use crate::state::{RuntimeFolder, StateFolder};
 use anyhow::bail;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,17 +36,18 @@ pub(in crate::commands) fn run(global: &Global, options: &Uninstall) -> anyhow::
             "the service manager cannot be reached, so it is told nothing; files are taken away all the same"
         );
     }
-    do_and_say(&steps, &person.hands())?;
-    if options.purge {
-        if runtime_folder(&left.settings, host.observer()).is_taken() {
-            bail!(
-                "orphand is still running, so what it remembers was not taken away; stop it (`orphand status` shows its process)"
-            );
-        }
-        do_and_say(&left.steps(), &person.hands())?;
+    do_and_say(&steps, &person.hands()).map_err(|(failure, _)| failure)?;
+    let still_runs = left.runtime.is_taken();
+    if options.purge && !still_runs {
+        do_and_say(&left.steps(), &person.hands()).map_err(|(failure, _)| failure)?;
     }
-    print(&left.said(options.purge, &person))?;
-    if person.known().enabled.contains(&"orphand.service") {
+    print(&left.said(options.purge && !still_runs, &person))?;
+    if still_runs {
+        bail!(
+            "orphand is still running: somebody else has started it, or the service manager could not be told to stop it"
+        );
+    }
+    if !person.is_machine() && person.known().enabled.contains(&"orphand.service") {
         print(
             "It is enabled for every user by the administrator; `systemctl --user mask orphand` keeps it from starting for you.\n",
         )?;
@@ -68,7 +70,7 @@ fn plan(person: &Person, known: &Known) -> Vec<Step> {
 
 /// What belongs to the person rather than to the installation.
 struct Left {
-    settings: Settings,
+    runtime: RuntimeFolder,
     /// Where it remembers and where it can be found, with the files that it made there.
     folders: Vec<(PathBuf, Vec<PathBuf>)>,
     configuration: Vec<PathBuf>,
@@ -84,11 +86,18 @@ impl Left {
         let files = Sources::usual(observer, None, Vec::new()).files.into_iter();
         let configuration =
             files.filter(|path| path.exists() && is_machine == path.starts_with("/etc/orphand")).collect();
+        let runtime = runtime_folder(&settings, observer);
         let mut folders = vec![state_folder(&settings, observer).contents()];
-        folders.push(runtime_folder(&settings, observer).contents());
+        // The service may have been given other folders than this shell has.
+        let variables = systemd::variables(&person.systemd(), &what_is_at);
+        for (_, folder) in variables.iter().filter(|(name, _)| name == "XDG_STATE_HOME") {
+            folders.push(StateFolder::at(Path::new(folder).join("orphand"), observer).contents());
+        }
+        folders.push(runtime.contents());
+        folders.sort();
         folders.dedup_by(|one, other| one.0 == other.0);
         let is_packaged = !systemd::packaged(&person.systemd(), &what_is_at).is_empty();
-        Ok(Left { settings, folders, configuration, is_packaged, is_machine })
+        Ok(Left { runtime, folders, configuration, is_packaged, is_machine })
     }
 
     /// A package's configuration is taken away with the package.
@@ -126,9 +135,8 @@ impl Left {
 
     fn said(&self, purged: bool, person: &Person) -> String {
         let mut text = String::new();
-        let (memory, files) = &self.folders[0];
-        if !purged && !files.is_empty() {
-            let purge = person.command("uninstall --purge");
+        let purge = person.command("uninstall --purge");
+        for (memory, _) in self.folders.iter().filter(|(_, files)| !purged && !files.is_empty()) {
             let _ =
                 writeln!(text, "What it remembers is left in {}; `{purge}` takes it away.", memory.display());
         }

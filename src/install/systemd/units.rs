@@ -78,3 +78,11 @@ fn quoted(text: &str) -> String {
     }
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
+
+/// The variable that a line of ours sets.
+pub(super) fn variable_of(line: &str) -> Option<(String, String)> {
+    let text = line.strip_prefix("Environment=")?;
+    let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let text = text.replace("\\\"", "\"").replace("\\\\", "\\").replace("%%", "%");
+    text.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()))
+}
