@@ -20,6 +20,9 @@ pub struct Status {
     pub uptime_s: u64,
     /// `enforce` or `observe`.
     pub mode: String,
+    /// What signals rest on: `pidfd`, `audit-token` or `comparison`.
+    #[serde(default)]
+    pub signals: String,
     /// `machine` or `user`.
     pub scope: String,
     /// Whose processes it looks after, in the scope `user`.

@@ -8,7 +8,7 @@ use crate::daemon::{self, Notebook, Notify, Post, PostError, Reload, Setup};
 use crate::host::Host;
 use crate::host::{allow_many_open_files, keep_files_private, keep_memory_small};
 use crate::process::Observer;
-use crate::state::{Lock, LockError, StateFolder};
+use crate::state::{Lock, LockError, MACHINE, StateFolder};
 use anyhow::{Context, bail};
 use sd_notify::NotifyState;
 use std::io::IsTerminal;
@@ -38,7 +38,7 @@ pub(super) fn run(global: &Global, _: &Run) -> anyhow::Result<ExitCode> {
         let _inside = runtime.enter();
         take_post(&settings, host.observer())?
     };
-    if !host.observer().machine && Path::new("/run/orphand").exists() {
+    if !host.observer().machine && Path::new(MACHINE).exists() {
         tracing::warn!(
             "there seems to be an orphand for the whole machine as well; it looks after your processes too, and one of the two is enough"
         );

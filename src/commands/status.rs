@@ -9,6 +9,7 @@ use crate::install::systemd::Standing;
 use crate::install::{Hands, Scope};
 use crate::process::Observer;
 use crate::report::status_text;
+use crate::state::MACHINE;
 use crate::status::Status;
 use anyhow::Context;
 use serde_json::json;
@@ -70,7 +71,7 @@ fn tell_without_daemon(observer: &Observer, socket: &Path, as_json: bool) -> any
             "orphand is not running {whose}: orphand.service is {state}. `journalctl {user}-u orphand.service -n 20` may say why; \
              `systemctl {user}restart orphand.service` starts it again.\n"
         ),
-        None if !observer.machine && Path::new("/run/orphand").exists() => {
+        None if !observer.machine && Path::new(MACHINE).exists() => {
             "There is an orphand for the whole machine, which looks after your processes too: `sudo orphand status` shows it. \
              None is running for you alone.\n"
                 .to_owned()

@@ -41,7 +41,7 @@ pub(super) fn run(global: &Global, options: &Sweep) -> anyhow::Result<ExitCode> 
     };
     let view = View { look: &look, catalog: &settings.catalog, all: false };
     if options.json {
-        print_json(&sweep_json(view, &reaped, dry_run, &taken_at()))?;
+        print_json(&sweep_json(view, &reaped, dry_run, host.guarantee().word(), &taken_at()))?;
     } else {
         print(&sweep_text(view, &reaped, dry_run))?;
     }

@@ -65,6 +65,7 @@ where
                 Mode::Observe => "observe",
             }
             .to_owned(),
+            signals: self.host.guarantee().word().to_owned(),
             scope: if observer.machine { "machine" } else { "user" }.to_owned(),
             user: self.user.clone(),
             last_look: self.account.last_look.clone(),

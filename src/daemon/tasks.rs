@@ -55,7 +55,8 @@ pub(super) fn look<H: Host>(order: LookOrder<H>) -> Done {
     // Here, as finding the names of users may take long on some machines.
     let shown = result.as_ref().ok().filter(|_| is_asked_for).map(|look| {
         let view = View { look, catalog: &settings.catalog, all: false };
-        let sweep = sweep_json(view, &[], settings.mode == Mode::Observe, &stamp(Timestamp::now()));
+        let (signals, now) = (host.guarantee().word(), stamp(Timestamp::now()));
+        let sweep = sweep_json(view, &[], settings.mode == Mode::Observe, signals, &now);
         json!({ "pid": host.observer().pid, "sweep": sweep })
     });
     Done::Looked(Box::new(Looked { result, settings, generation, familiar, because, shown }))

@@ -15,8 +15,8 @@ pub fn scan_json(view: View<'_>, taken_at: &str) -> Value {
     json!({ "schema": 1, "taken_at": taken_at, "trees": trees, "totals": totals(view) })
 }
 
-/// `sweep --json`: the same, with an outcome for each tree that was to be reaped.
-pub fn sweep_json(view: View<'_>, reaped: &[Reaped], dry_run: bool, taken_at: &str) -> Value {
+/// `sweep --json`: the same, with an outcome for each tree that was to be reaped, and the word for what signals rest on.
+pub fn sweep_json(view: View<'_>, reaped: &[Reaped], dry_run: bool, signals: &str, taken_at: &str) -> Value {
     let trees: Vec<Value> = (view.shown())
         .map(|judgement| {
             let done = reaped.iter().find(|reaped| reaped.judgement.tree.root == judgement.tree.root);
@@ -25,7 +25,14 @@ pub fn sweep_json(view: View<'_>, reaped: &[Reaped], dry_run: bool, taken_at: &s
             tree
         })
         .collect();
-    json!({ "schema": 1, "taken_at": taken_at, "dry_run": dry_run, "trees": trees, "totals": totals(view) })
+    json!({
+        "schema": 1,
+        "taken_at": taken_at,
+        "dry_run": dry_run,
+        "signals": signals,
+        "trees": trees,
+        "totals": totals(view),
+    })
 }
 
 /// `explain PID --json`: the tree, and every rule's answer.

@@ -30,6 +30,15 @@ pub fn status_text(status: &Status) -> String {
         _ => "takes down what is proven to be an orphan",
     };
     line("looks after", &format!("{whose}; {acts} (mode = \"{}\")", status.mode));
+    match status.signals.as_str() {
+        "audit-token" => line("signals", "go with the process's audit token, which the kernel compares"),
+        "comparison" => line(
+            "signals",
+            "go by number, compared with start time and unique number right before: the weaker guarantee",
+        ),
+        // A handle of the kernel's needs no words.
+        _ => {}
+    }
     match &status.last_look {
         Some(look) => line(
             "last look",

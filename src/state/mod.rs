@@ -5,7 +5,7 @@ mod folder;
 mod runtime;
 
 pub use folder::{Lock, LockError};
-pub use runtime::RuntimeFolder;
+pub use runtime::{MACHINE, RuntimeFolder};
 
 use crate::memory::Memory;
 use crate::process::{BootId, Observer};
@@ -36,7 +36,7 @@ impl StateFolder {
     /// The usual place for whoever looks: `/var/lib/orphand`, or `$XDG_STATE_HOME/orphand` for a user.
     pub fn usual(observer: &Observer) -> StateFolder {
         let folder = if observer.machine {
-            PathBuf::from("/var/lib/orphand")
+            PathBuf::from(if cfg!(target_os = "macos") { "/var/db/orphand" } else { "/var/lib/orphand" })
         } else {
             let own = folder_of("XDG_STATE_HOME")
                 .or_else(|| folder_of("HOME").map(|home| home.join(".local/state")));

@@ -5,6 +5,9 @@ use super::{StateFolder, is_own_folder};
 use crate::process::Observer;
 use std::path::PathBuf;
 
+/// Where the machine's daemon is found. The root of a Mac may not be written to.
+pub const MACHINE: &str = if cfg!(target_os = "macos") { "/var/run/orphand" } else { "/run/orphand" };
+
 const LOCK: &str = "daemon.lock";
 const SOCKET: &str = "control";
 
@@ -24,7 +27,7 @@ impl RuntimeFolder {
     /// session, macOS), the folder in which that user's orphand remembers.
     pub fn usual(observer: &Observer) -> RuntimeFolder {
         let path = if observer.machine {
-            PathBuf::from("/run/orphand")
+            PathBuf::from(MACHINE)
         } else {
             let session = PathBuf::from(format!("/run/user/{}", observer.uid));
             let own = folder_of("XDG_RUNTIME_DIR").into_iter().chain([session]);

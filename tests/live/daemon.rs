@@ -407,3 +407,18 @@ fn a_log_that_is_moved_away_is_opened_anew_in_its_place() {
         assert_eq!(std::fs::read_to_string(&elsewhere).expect("there"), "");
     });
 }
+
+#[test]
+fn what_signals_rest_on_is_told() {
+    on_stage("daemon::what_signals_rest_on_is_told", |stage| {
+        let word = if cfg!(feature = "portable") { "comparison" } else { "pidfd" };
+        assert_eq!(stage.sweep()["signals"], word);
+        let mut duty = on_duty(stage, &[]);
+        assert_eq!(duty.status(stage)["signals"], word);
+        assert_eq!(stage.sweep()["signals"], word, "also where the daemon sweeps");
+        let text = stage.orphand(&["status"]);
+        let text = String::from_utf8_lossy(&text.stdout);
+        assert_eq!(text.contains("the weaker guarantee"), cfg!(feature = "portable"), "{text}");
+        assert!(duty.stop().success());
+    });
+}

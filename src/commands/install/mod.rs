@@ -17,7 +17,7 @@ use crate::install::{
     what_is_at,
 };
 use crate::redact::{command_line, printable, sentence};
-use crate::state::RuntimeFolder;
+use crate::state::{MACHINE, RuntimeFolder};
 use anyhow::bail;
 use person::{LAUNCHD, Person};
 use std::fmt::Write;
@@ -194,7 +194,7 @@ fn ending(person: &Person, wish: &Wish, observes: bool) -> String {
             text += "It stops when you log out and starts when you log in. What your sessions leave behind meanwhile stays until then. \
                      To have it run all the time: loginctl enable-linger\n";
         }
-        if Path::new("/run/orphand").exists() {
+        if Path::new(MACHINE).exists() {
             text += "There is an orphand for the whole machine as well, which looks after your processes too: one of the two is enough.\n";
         }
     }

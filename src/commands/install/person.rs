@@ -3,6 +3,7 @@
 use crate::cli::ForWhom;
 use crate::install::systemd::{self, Known};
 use crate::install::{Hands, Scope, launchd};
+use crate::state::MACHINE;
 use anyhow::{Context, bail};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ impl Person {
 
     /// Two that look after the same processes are one too many.
     pub(super) fn check_others(&self, insists: bool) -> anyhow::Result<()> {
-        if !self.is_machine() && !insists && Path::new("/run/orphand").exists() {
+        if !self.is_machine() && !insists && Path::new(MACHINE).exists() {
             bail!(
                 "there is an orphand for the whole machine already, which looks after your processes too (`sudo orphand status`); \
                  one of the two is enough. With --user it is installed all the same"
