@@ -9,6 +9,8 @@ mod evidence;
 mod faults;
 mod lineage;
 mod peers;
+#[cfg(feature = "portable")]
+mod portable;
 mod proof;
 mod races;
 mod reaping;
