@@ -139,8 +139,10 @@ fn numbers(pid: Pid) -> Fact<Vec<libc::proc_fdinfo>> {
     while room <= MOST {
         let mut list = vec![libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 }; room];
         let size = (room * one) as c_int;
-        // SAFETY: the buffer is as large as the call is told, and its elements are integers.
+        // SAFETY: the buffer is as large as the call is told, and its elements are integers. 0 says both "none" and "failed", so
+        // that the error number has to be cleared before.
         let filled = unsafe {
+            *libc::__error() = 0;
             libc::proc_pidinfo(pid.get(), libc::PROC_PIDLISTFDS, 0, list.as_mut_ptr().cast::<c_void>(), size)
         };
         if filled < 0 || filled == 0 && io::Error::last_os_error().raw_os_error() != Some(0) {
