@@ -1,4 +1,5 @@
 //! /proc in the words of macOS: for tests of the portable host with real processes (feature `portable`). Nothing else uses it.
+//! It has no words for unix sockets that wait to be accepted, for pipes opened both ways, and for threads without a leader.
 
 use super::details::{self, LONGEST_COMMAND};
 use super::far_ends::pipe;
@@ -150,6 +151,10 @@ impl System for AsPortable {
         Guarantee::Comparison
     }
 
+    fn more_pids(&self) -> Vec<Pid> {
+        Vec::new()
+    }
+
     fn ephemeral_ports(&self) -> RangeInclusive<u16> {
         ephemeral_ports(self.0.place())
     }
@@ -263,6 +268,7 @@ fn inet(proc: Place<'_>) -> Option<HashMap<u64, End>> {
             let kind = match entry.state {
                 TcpState::Listen => Inet::Listens,
                 TcpState::Close | TcpState::TimeWait => Inet::Idle,
+                TcpState::CloseWait | TcpState::LastAck | TcpState::Closing => Inet::Closing,
                 _ => Inet::Connected,
             };
             found.insert(entry.inode, End::Inet { own, kind, local, remote });

@@ -6,7 +6,11 @@ use crate::process::Pid;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::io::{Interest, unix::AsyncFd};
+
+/// So long the end of a process may stay unheard where two wait for it.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// A queue that holds one event: the process has ended.
 pub struct Ending {
@@ -73,8 +77,9 @@ impl Exits for Ending {
     }
 
     async fn ended(&self) {
+        // Whoever asks takes the event away from whoever waits for it, so that a waiter looks by himself now and then.
         while !self.has_ended() {
-            if let Err(error) = self.readable().await {
+            if let Ok(Err(error)) = tokio::time::timeout(AGAIN, self.readable()).await {
                 // Without the event there is still the clock: the escalation goes on at its next tick.
                 tracing::warn!("cannot wait for a process to end: {error}");
                 std::future::pending::<()>().await;

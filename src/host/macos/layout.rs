@@ -66,6 +66,44 @@ pub(super) struct VnodeFd {
     path: [u8; 1024],
 }
 
+/// `struct vnode_fdinfo`: the same without a path, which a deleted file has not.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct PathlessFd {
+    file: File,
+    stat: Stat,
+    kind: i32,
+    padding: i32,
+    file_system: [i32; 2],
+}
+
+/// `struct proc_bsdshortinfo`: what every user may know of every process.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct ShortInfo {
+    pid: u32,
+    pub(super) parent: u32,
+    group: u32,
+    pub(super) status: u32,
+    pub(super) name: [u8; 16],
+    pub(super) flags: u32,
+    pub(super) uid: u32,
+    gid: u32,
+    pub(super) real_uid: u32,
+    real_gid: u32,
+    saved_uid: u32,
+    saved_gid: u32,
+    reserved: u32,
+}
+
+/// `struct proc_fileportinfo`: a descriptor that was made a Mach port.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct FilePort {
+    pub(super) port: u32,
+    pub(super) kind: u32,
+}
+
 /// `struct socket_fdinfo`. What its union holds depends on `kind`.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -112,17 +150,26 @@ const _: () = assert!(size_of::<File>() == 24);
 const _: () = assert!(size_of::<Stat>() == 136);
 const _: () = assert!(size_of::<PipeFd>() == 184);
 const _: () = assert!(size_of::<VnodeFd>() == 1200);
+const _: () = assert!(size_of::<PathlessFd>() == 176);
+const _: () = assert!(size_of::<ShortInfo>() == 64);
+const _: () = assert!(size_of::<FilePort>() == 8);
 const _: () = assert!(size_of::<SocketFd>() == 792);
 const _: () = assert!(size_of::<UniqueId>() == 56);
 
 #[allow(unsafe_code, reason = "integers only")]
 mod plain {
-    use super::{PipeFd, Plain, SocketFd, UniqueId, VnodeFd};
+    use super::{FilePort, PathlessFd, PipeFd, Plain, ShortInfo, SocketFd, UniqueId, VnodeFd};
 
     // SAFETY: all fields are integers, or arrays of them, without padding between them.
     unsafe impl Plain for PipeFd {}
     // SAFETY: the same.
     unsafe impl Plain for VnodeFd {}
+    // SAFETY: the same.
+    unsafe impl Plain for PathlessFd {}
+    // SAFETY: the same.
+    unsafe impl Plain for ShortInfo {}
+    // SAFETY: the same.
+    unsafe impl Plain for FilePort {}
     // SAFETY: the same.
     unsafe impl Plain for SocketFd {}
     // SAFETY: the same.
@@ -149,6 +196,15 @@ impl VnodeFd {
     }
 }
 
+impl PathlessFd {
+    /// The same of something that has no path any more.
+    pub(super) fn end(&self) -> End {
+        let kind = self.stat.mode & FORMAT;
+        let path = "a deleted file".to_owned();
+        End::Path { path, is_fifo: kind == FIFO, is_device: kind == CHARACTER_DEVICE }
+    }
+}
+
 /// `SOCKINFO_*`.
 const OF_INTERNET: i32 = 1;
 const OF_TCP: i32 = 2;
@@ -161,9 +217,12 @@ const DATAGRAMS: i32 = 2;
 const UDP: i32 = 17;
 /// `SOI_S_CANTRCVMORE` and `SOI_S_ISDISCONNECTED`.
 const IS_SHUT: i16 = 0x20 | 0x2000;
-/// `TSI_S_LISTEN`, `TSI_S_CLOSED` and `TSI_S_TIME_WAIT`.
-const LISTENING: i32 = 1;
+/// `TSI_S_*`.
 const CLOSED: i32 = 0;
+const LISTENING: i32 = 1;
+const CLOSE_WAIT: i32 = 5;
+const CLOSING: i32 = 7;
+const LAST_ACK: i32 = 8;
 const TIME_WAIT: i32 = 10;
 /// `INI_IPV6`.
 const IPV6: u8 = 2;
@@ -177,6 +236,7 @@ impl SocketFd {
                 let kind = match self.word(80) {
                     LISTENING => Inet::Listens,
                     CLOSED | TIME_WAIT => Inet::Idle,
+                    CLOSE_WAIT | CLOSING | LAST_ACK => Inet::Closing,
                     _ => Inet::Connected,
                 };
                 self.inet(kind)

@@ -1,7 +1,7 @@
 //! Calls of libproc and sysctl, each with its answer as a fact.
 
 use super::arguments::{Arguments, parse};
-use super::layout::{PipeFd, Plain, SocketFd, UniqueId, VnodeFd};
+use super::layout::{FilePort, PathlessFd, PipeFd, Plain, ShortInfo, SocketFd, UniqueId, VnodeFd};
 use crate::host::portable::{End, OpenFile};
 use crate::process::{Fact, Pid};
 use std::ffi::{CStr, c_int, c_void};
@@ -9,7 +9,10 @@ use std::io;
 use std::mem::MaybeUninit;
 
 /// Flavors of XNU's bsd/sys/proc_info.h that the libc crate does not have.
+const SHORT: c_int = 13;
+const FILE_PORTS: c_int = 14;
 const UNIQUE_IDENTIFIER: c_int = 17;
+const VNODE: c_int = 1;
 const VNODE_PATH: c_int = 2;
 const SOCKET: c_int = 3;
 const PIPE: c_int = 6;
@@ -22,6 +25,8 @@ mod plain {
 
     // SAFETY: all fields are integers, or arrays of them.
     unsafe impl Plain for libc::proc_bsdinfo {}
+    // SAFETY: the same.
+    unsafe impl Plain for libc::proc_fdinfo {}
     // SAFETY: the same.
     unsafe impl Plain for libc::rusage_info_v2 {}
     // SAFETY: the same.
@@ -49,12 +54,25 @@ fn pid_info<T: Plain>(pid: Pid, flavor: c_int, argument: u64) -> Fact<T> {
     Fact::Known(unsafe { info.assume_init() })
 }
 
+/// Whether it is a descriptor, or one that was made a Mach port.
+#[derive(Clone, Copy)]
+enum Number {
+    Descriptor(i32),
+    Port(u32),
+}
+
 #[allow(unsafe_code, reason = "libproc is a C library")]
-fn file_info<T: Plain>(pid: Pid, number: i32, flavor: c_int) -> Option<T> {
+fn file_info<T: Plain>(pid: Pid, number: Number, flavor: c_int) -> Option<T> {
     let mut info = MaybeUninit::<T>::zeroed();
     let size = size_of::<T>() as c_int;
+    let buffer = info.as_mut_ptr().cast::<c_void>();
     // SAFETY: the buffer is as large as the call is told; `Plain` types may hold any bytes.
-    let filled = unsafe { libc::proc_pidfdinfo(pid.get(), number, flavor, info.as_mut_ptr().cast(), size) };
+    let filled = unsafe {
+        match number {
+            Number::Descriptor(number) => libc::proc_pidfdinfo(pid.get(), number, flavor, buffer, size),
+            Number::Port(port) => libc::proc_pidfileportinfo(pid.get(), port, flavor, buffer, size),
+        }
+    };
     // SAFETY: zeroed, then filled by the kernel, and any bytes are a value.
     (filled == size).then(|| unsafe { info.assume_init() })
 }
@@ -62,6 +80,22 @@ fn file_info<T: Plain>(pid: Pid, number: i32, flavor: c_int) -> Option<T> {
 /// Parent, users, state, start.
 pub(super) fn bsd_info(pid: Pid) -> Fact<libc::proc_bsdinfo> {
     pid_info(pid, libc::PROC_PIDTBSDINFO, ZOMBIES)
+}
+
+/// Parent, users and state, of everybody's processes.
+pub(super) fn short_info(pid: Pid) -> Fact<ShortInfo> {
+    pid_info(pid, SHORT, ZOMBIES)
+}
+
+/// Everybody, by number.
+#[allow(unsafe_code, reason = "libproc is a C library")]
+pub(super) fn all_pids() -> Vec<Pid> {
+    let mut numbers = vec![0_i32; 1 << 16];
+    let size = size_of_val(numbers.as_slice()) as c_int;
+    // SAFETY: the buffer is as large as the call is told, and its elements are integers.
+    let count = unsafe { libc::proc_listallpids(numbers.as_mut_ptr().cast::<c_void>(), size) };
+    numbers.truncate(usize::try_from(count).unwrap_or_default());
+    numbers.into_iter().filter_map(Pid::new).collect()
 }
 
 /// Numbers that are never reused.
@@ -99,60 +133,78 @@ pub(super) fn usage(pid: Pid) -> Fact<libc::rusage_info_v2> {
 
 /// Nobody has more descriptors than this; a list that does not fit counts as unreadable.
 const MOST: usize = 1 << 20;
+/// How often a list is read in which something has changed meanwhile.
+const TRIES: usize = 4;
 
-/// All descriptors with what they lead to.
+/// All descriptors with what they lead to. `Denied` where only one of them could not be looked at: it may be the one that
+/// matters.
 pub(super) fn files(pid: Pid) -> Fact<Vec<OpenFile>> {
-    let numbers = match numbers(pid) {
-        Fact::Known(numbers) => numbers,
-        Fact::Gone => return Fact::Gone,
-        _ => return Fact::Denied,
-    };
-    let mut files = Vec::with_capacity(numbers.len());
-    for libc::proc_fdinfo { proc_fd: number, proc_fdtype: kind } in numbers {
-        let end = match c_int::try_from(kind).unwrap_or(-1) {
-            libc::PROX_FDTYPE_VNODE => file_info::<VnodeFd>(pid, number, VNODE_PATH).map(|info| info.end()),
-            libc::PROX_FDTYPE_SOCKET => file_info::<SocketFd>(pid, number, SOCKET).map(|info| info.end()),
-            libc::PROX_FDTYPE_PIPE => file_info::<PipeFd>(pid, number, PIPE).map(|info| info.end()),
-            libc::PROX_FDTYPE_KQUEUE
-            | libc::PROX_FDTYPE_PSHM
-            | libc::PROX_FDTYPE_PSEM
-            | libc::PROX_FDTYPE_FSEVENTS => Some(End::Nobody),
-            other => Some(End::Unknown(format!("a descriptor of another kind ({other})"))),
+    for _ in 0..TRIES {
+        let (files, ports) = match (list::<libc::proc_fdinfo>(pid, libc::PROC_PIDLISTFDS), ports(pid)) {
+            (Fact::Known(files), Fact::Known(ports)) => (files, ports),
+            (Fact::Gone, _) | (_, Fact::Gone) => return Fact::Gone,
+            _ => return Fact::Denied,
         };
-        let end = match end {
-            Some(end) => end,
-            // Closed meanwhile.
-            None if io::Error::last_os_error().raw_os_error() == Some(libc::EBADF) => continue,
-            None => End::Unknown("a descriptor that cannot be looked at".to_owned()),
-        };
-        if let Ok(number) = u32::try_from(number) {
-            files.push(OpenFile { number, end });
+        let descriptors = files.into_iter().map(|info| (Number::Descriptor(info.proc_fd), info.proc_fdtype));
+        let ports = ports.into_iter().map(|port| (Number::Port(port.port), port.kind));
+        // The kernel says the same of a number that was closed and of one that means something else by now: read anew.
+        let all: Option<Vec<OpenFile>> =
+            descriptors.chain(ports).map(|(number, kind)| file(pid, number, kind)).collect();
+        if let Some(all) = all {
+            return Fact::Known(all);
         }
     }
-    Fact::Known(files)
+    Fact::Denied
+}
+
+fn file(pid: Pid, number: Number, kind: u32) -> Option<OpenFile> {
+    let end = match c_int::try_from(kind).unwrap_or(-1) {
+        libc::PROX_FDTYPE_VNODE => match file_info::<VnodeFd>(pid, number, VNODE_PATH) {
+            Some(info) => info.end(),
+            None => file_info::<PathlessFd>(pid, number, VNODE)?.end(),
+        },
+        libc::PROX_FDTYPE_SOCKET => file_info::<SocketFd>(pid, number, SOCKET)?.end(),
+        libc::PROX_FDTYPE_PIPE => file_info::<PipeFd>(pid, number, PIPE)?.end(),
+        libc::PROX_FDTYPE_KQUEUE
+        | libc::PROX_FDTYPE_PSHM
+        | libc::PROX_FDTYPE_PSEM
+        | libc::PROX_FDTYPE_FSEVENTS => End::Nobody,
+        other => End::Unknown(format!("a descriptor of another kind ({other})")),
+    };
+    let number = match number {
+        Number::Descriptor(number) => u32::try_from(number).ok()?,
+        // Behind every descriptor.
+        Number::Port(port) => port | 1 << 31,
+    };
+    Some(OpenFile { number, end })
+}
+
+/// Descriptors that were made Mach ports: who has such a port holds them, without having them open.
+fn ports(pid: Pid) -> Fact<Vec<FilePort>> {
+    list(pid, FILE_PORTS)
 }
 
 #[allow(unsafe_code, reason = "libproc is a C library")]
-fn numbers(pid: Pid) -> Fact<Vec<libc::proc_fdinfo>> {
-    let one = size_of::<libc::proc_fdinfo>();
+fn list<T: Plain>(pid: Pid, flavor: c_int) -> Fact<Vec<T>> {
     let mut room = 256;
     while room <= MOST {
-        let mut list = vec![libc::proc_fdinfo { proc_fd: 0, proc_fdtype: 0 }; room];
-        let size = (room * one) as c_int;
-        // SAFETY: the buffer is as large as the call is told, and its elements are integers. 0 says both "none" and "failed", so
-        // that the error number has to be cleared before.
+        let mut list: Vec<MaybeUninit<T>> = vec![MaybeUninit::zeroed(); room];
+        let size = (room * size_of::<T>()) as c_int;
+        // SAFETY: the buffer is as large as the call is told, and its elements may hold any bytes. 0 says both "none" and
+        // "failed", so that the error number has to be cleared before.
         let filled = unsafe {
             *libc::__error() = 0;
-            libc::proc_pidinfo(pid.get(), libc::PROC_PIDLISTFDS, 0, list.as_mut_ptr().cast::<c_void>(), size)
+            libc::proc_pidinfo(pid.get(), flavor, 0, list.as_mut_ptr().cast::<c_void>(), size)
         };
         if filled < 0 || filled == 0 && io::Error::last_os_error().raw_os_error() != Some(0) {
             return hidden();
         }
-        let count = filled as usize / one;
+        let count = filled as usize / size_of::<T>();
         // A list that fills the buffer may have been cut off.
         if count < room {
-            list.truncate(count);
-            return Fact::Known(list);
+            // SAFETY: zeroed, then filled by the kernel, and any bytes are a value.
+            let filled = list.into_iter().take(count).map(|one| unsafe { one.assume_init() });
+            return Fact::Known(filled.collect());
         }
         room *= 4;
     }

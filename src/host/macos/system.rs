@@ -1,7 +1,9 @@
 //! What macOS tells of processes.
 
 use super::exits::Ending;
-use super::libproc::{arguments, bsd_info, by_name, directory, files, unique_id, usage};
+use super::libproc::{
+    all_pids, arguments, bsd_info, by_name, directory, files, short_info, unique_id, usage,
+};
 use super::token::ByToken;
 use crate::host::marks;
 use crate::host::portable::{Identity, OpenFile, Portable, System, Usage};
@@ -21,6 +23,8 @@ pub struct MacOs {
     launchd: Option<u64>,
     by_token: Option<ByToken>,
     timebase: Timebase,
+    /// When this began, on the wall's clock and on the one that stands still in sleep.
+    began: (Duration, Duration),
 }
 
 /// The kernel counts processor time in units of its own.
@@ -35,7 +39,7 @@ const TRACED: u32 = 2;
 const STOPPED: u32 = 4;
 const ZOMBIE: u32 = 5;
 
-/// Starts are kept in microseconds since 1970, and nothing else is: a clock that is set changes ages, not identities.
+/// Starts are told in microseconds since 1970: a clock that is set changes ages, not identities.
 const MICROSECONDS: u64 = 1_000_000;
 
 impl Portable<MacOs> {
@@ -55,6 +59,7 @@ impl Portable<MacOs> {
             launchd: unique_id(Pid::INIT).known().map(|id| id.unique),
             by_token: ByToken::find(),
             timebase: timebase(),
+            began: (on_the_wall(), awake()),
         };
         Ok(Portable::of(system))
     }
@@ -91,6 +96,23 @@ impl Timebase {
 }
 
 impl MacOs {
+    /// Of a protected program, such as the `/bin/sh` between npm and a server, what its parent has: it was started with that,
+    /// and what it adds its children have and show. One that launchd has inherited shows nothing.
+    fn inherited_environment(&self, pid: Pid) -> (Fact<Marks>, Fact<u64>) {
+        let own = self.identify(pid);
+        let parent = own.known().and_then(|own| own.parent).filter(|parent| *parent != Pid::INIT);
+        let read = parent.map(arguments);
+        let given = self.identify(pid).known().and_then(|now| now.parent) == parent;
+        match (parent, read) {
+            (Some(parent), Some(Fact::Known(read))) if given && !read.environment.is_empty() => {
+                let (marks, environment) = marks::of(&read.environment);
+                let both = environment.known().zip(directory(parent)).map(marks::digest);
+                (marks, both.map_or(Fact::Denied, Fact::Known))
+            }
+            _ => (Fact::Denied, Fact::Denied),
+        }
+    }
+
     fn started_by_init(&self, parent: u64) -> Fact<bool> {
         self.launchd.map_or(Fact::Denied, |launchd| Fact::Known(parent == launchd))
     }
@@ -108,8 +130,11 @@ impl System for MacOs {
     }
 
     fn now(&self) -> Moment {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        Moment { since_boot: since.unwrap_or_default(), awake: awake() }
+        // A clock that is set meanwhile must make nobody older: of two that disagree the earlier one counts.
+        let (wall, awake_then) = self.began;
+        let awake = awake();
+        let counted = wall.saturating_add(awake.saturating_sub(awake_then));
+        Moment { since_boot: on_the_wall().min(counted), awake }
     }
 
     fn ticks_per_second(&self) -> u64 {
@@ -117,43 +142,68 @@ impl System for MacOs {
     }
 
     fn identify(&self, pid: Pid) -> Fact<Identity> {
+        // Of other users' processes only root is told the start. The unique id names them all the same.
         let info = match bsd_info(pid) {
-            Fact::Known(info) => info,
+            Fact::Known(info) => Known {
+                parent: info.pbi_ppid,
+                status: info.pbi_status,
+                flags: info.pbi_flags,
+                users: Users { real: info.pbi_ruid, effective: info.pbi_uid },
+                start: info
+                    .pbi_start_tvsec
+                    .saturating_mul(MICROSECONDS)
+                    .saturating_add(info.pbi_start_tvusec),
+                program: marks::digest((info.pbi_comm, info.pbi_name)),
+            },
             Fact::Gone => return Fact::Gone,
-            _ => return Fact::Denied,
+            _ => match short_info(pid) {
+                Fact::Known(info) => Known {
+                    parent: info.parent,
+                    status: info.status,
+                    flags: info.flags,
+                    users: Users { real: info.real_uid, effective: info.uid },
+                    start: 0,
+                    program: marks::digest(info.name),
+                },
+                Fact::Gone => return Fact::Gone,
+                _ => return Fact::Denied,
+            },
         };
         let unique = unique_id(pid);
         let started_by_init = match &unique {
             Fact::Known(id) => self.started_by_init(id.parent_unique),
             _ => Fact::Denied,
         };
-        let parent = Pid::new(i32::try_from(info.pbi_ppid).unwrap_or_default());
-        let traced = info.pbi_flags & TRACED != 0;
+        let parent = Pid::new(i32::try_from(info.parent).unwrap_or_default());
+        let traced = info.flags & TRACED != 0;
         Fact::Known(Identity {
-            start_ticks: info
-                .pbi_start_tvsec
-                .saturating_mul(MICROSECONDS)
-                .saturating_add(info.pbi_start_tvusec),
+            start_ticks: info.start,
             unique: unique.known().map(|id| id.unique),
             started_by_init,
             parent,
-            state: match info.pbi_status {
+            state: match info.status {
                 STOPPED => State::Stopped,
                 ZOMBIE => State::Zombie,
                 _ => State::Alive,
             },
             kernel: false,
-            users: Users { real: info.pbi_ruid, effective: info.pbi_uid },
+            users: info.users,
             // Whoever traces a process is its parent meanwhile.
             tracer: parent.filter(|_| traced).map_or(Fact::Absent, Fact::Known),
-            program: marks::digest((info.pbi_comm, info.pbi_name)),
+            program: info.program,
         })
+    }
+
+    fn more_pids(&self) -> Vec<Pid> {
+        all_pids()
     }
 
     fn command(&self, pid: Pid) -> Fact<Vec<String>> {
         match arguments(pid) {
             Fact::Known(read) => Fact::Known(read.arguments),
             Fact::Gone => Fact::Gone,
+            // Only root is told; but on every Mac it is this one.
+            _ if pid == Pid::INIT => Fact::Known(vec!["/sbin/launchd".to_owned()]),
             _ => Fact::Denied,
         }
     }
@@ -161,9 +211,15 @@ impl System for MacOs {
     fn environment(&self, pid: Pid) -> (Fact<Marks>, Fact<u64>) {
         match arguments(pid) {
             // Of protected programs the kernel shows none: nobody can tell that from an empty one.
-            Fact::Known(read) if read.environment.is_empty() => (Fact::Denied, Fact::Denied),
+            Fact::Known(read) if read.environment.is_empty() => self.inherited_environment(pid),
             Fact::Known(read) => {
-                let (marks, environment) = marks::of(&read.environment);
+                let (mut marks, environment) = marks::of(&read.environment);
+                // Wherever it stands, it protects.
+                if let Fact::Known(marks) = &mut marks
+                    && read.everything.split(|byte| *byte == 0).any(|entry| entry == b"ORPHAND=keep")
+                {
+                    marks.orphand = Some("keep".to_owned());
+                }
                 let both = environment.known().zip(directory(pid)).map(marks::digest);
                 (marks, both.map_or(Fact::Denied, Fact::Known))
             }
@@ -231,6 +287,7 @@ impl System for MacOs {
         };
         match by_token.send(id.pid, version, number) {
             0 => Ok(()),
+            // It has ended, or runs another program since a moment ago; that one was not judged.
             libc::ESRCH => Err(HostError::Ended),
             error => Err(HostError::Refused(io::Error::from_raw_os_error(error))),
         }
@@ -264,6 +321,21 @@ impl System for MacOs {
         }
         found
     }
+}
+
+/// What both ways of asking tell.
+struct Known {
+    parent: u32,
+    status: u32,
+    flags: u32,
+    users: Users,
+    start: u64,
+    program: u64,
+}
+
+/// Time since 1970.
+fn on_the_wall() -> Duration {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The weaker guarantee: who has the number was compared a moment ago.

@@ -79,12 +79,12 @@ fn found(people: &People, ephemeral: &Ephemeral, file: &OpenFile) -> Option<Foun
             channel(what, way, holders(people, *peer), people.as_stdio(*peer))
         }
         End::Inet { kind: Inet::Listens, local, .. } => {
-            Some(Found::Listener(format!("TCP {}", shown(*local)), visitors(people, *local)))
+            Some(Found::Listener(format!("TCP {}", shown(*local)), visitors(people, canonical(*local))))
         }
         End::Inet { kind: Inet::Idle, .. } => None,
-        End::Inet { kind: Inet::Connected, local, remote, .. } => {
+        End::Inet { kind: kind @ (Inet::Connected | Inet::Closing), local, remote, .. } => {
             let (local, remote) = (canonical(*local), canonical(*remote));
-            let others = other_side(people, local, remote)?;
+            let others = other_side(people, *kind, local, remote)?;
             // Whoever connects gets a port from the kernel; whoever is connected to has one that is known.
             let (ours, theirs) = (ephemeral.contains(&local.port()), ephemeral.contains(&remote.port()));
             let (what, way) = if is_listened_at(people, local) || !ours {
@@ -125,6 +125,13 @@ fn found(people: &People, ephemeral: &Ephemeral, file: &OpenFile) -> Option<Foun
                 vec![],
             )
         }
+        // Whoever uses the file system that it provides needs it.
+        End::Path { path, .. } if FILE_SYSTEMS.iter().any(|device| path.starts_with(device)) => channel(
+            format!("a file system of its own ({path})"),
+            Way::Receives,
+            Visitors::default(),
+            Vec::new(),
+        ),
         End::Path { .. } | End::Nobody => None,
         End::Unknown(what) => {
             let elsewhere = vec!["somebody who cannot be seen".to_owned()];
@@ -141,11 +148,14 @@ fn holders(people: &People, peer: u64) -> Visitors {
     Visitors { pids, elsewhere, complete: true }
 }
 
+/// Devices of those who provide file systems.
+const FILE_SYSTEMS: [&str; 3] = ["/dev/fuse", "/dev/macfuse", "/dev/osxfuse"];
+
 /// Everybody's TCP connections, with whose they are.
-fn connections(people: &People) -> impl Iterator<Item = (Pid, SocketAddr, SocketAddr)> {
+fn connections(people: &People) -> impl Iterator<Item = (Pid, Inet, SocketAddr, SocketAddr)> {
     people.everything().filter_map(|(pid, file)| match &file.end {
-        End::Inet { kind: Inet::Connected, local, remote, .. } => {
-            Some((pid, canonical(*local), canonical(*remote)))
+        End::Inet { kind: kind @ (Inet::Connected | Inet::Closing), local, remote, .. } => {
+            Some((pid, *kind, canonical(*local), canonical(*remote)))
         }
         _ => None,
     })
@@ -153,7 +163,7 @@ fn connections(people: &People) -> impl Iterator<Item = (Pid, SocketAddr, Socket
 
 fn is_listened_at(people: &People, address: SocketAddr) -> bool {
     people.everything().any(|(_, file)| match &file.end {
-        End::Inet { kind: Inet::Listens, local, .. } => is_at(*local, address),
+        End::Inet { kind: Inet::Listens, local, .. } => is_at(canonical(*local), address),
         _ => false,
     })
 }
@@ -162,17 +172,14 @@ fn is_at(listening: SocketAddr, end: SocketAddr) -> bool {
     listening.port() == end.port() && (listening.ip().is_unspecified() || listening.ip() == end.ip())
 }
 
-/// The process at the other side of a connection within the machine, or the other address; `None` when it is closed: nobody
-/// on this machine has it, and everybody was searched.
-fn other_side(people: &People, local: SocketAddr, remote: SocketAddr) -> Option<Visitors> {
-    let mut pids: Vec<Pid> = connections(people)
-        .filter(|(_, own, to)| *own == remote && *to == local)
-        .map(|(pid, ..)| pid)
-        .collect();
+/// The process at the other side of a connection within the machine, or the other address. `None` when nobody is seen there and
+/// that side has said goodbye: else it may be the kernel, a descriptor on its way, or one that no list shows.
+fn other_side(people: &People, kind: Inet, local: SocketAddr, remote: SocketAddr) -> Option<Visitors> {
+    let there = connections(people).filter(|(_, _, own, to)| *own == remote && *to == local);
+    let mut pids: Vec<Pid> = there.map(|(pid, ..)| pid).collect();
     pids.sort_unstable();
     pids.dedup();
-    let is_here = remote.ip().is_loopback() || remote.ip() == local.ip();
-    if pids.is_empty() && is_here && people.everybody_was_searched() {
+    if pids.is_empty() && kind == Inet::Closing {
         return None;
     }
     let elsewhere = if pids.is_empty() { vec![remote.to_string()] } else { Vec::new() };
@@ -182,12 +189,15 @@ fn other_side(people: &People, local: SocketAddr, remote: SocketAddr) -> Option<
 /// Who is connected to a listener: the other sides of what was accepted, and those who wait for that.
 fn visitors(people: &People, listener: SocketAddr) -> Visitors {
     let mut all = Visitors { complete: true, ..Visitors::default() };
-    for (pid, local, remote) in connections(people) {
+    let is_here = |address: SocketAddr| {
+        address.ip().is_loopback() || connections(people).any(|(_, _, local, _)| local.ip() == address.ip())
+    };
+    for (pid, kind, local, remote) in connections(people) {
         if is_at(listener, local) {
-            let other = other_side(people, local, remote).unwrap_or_default();
+            let other = other_side(people, kind, local, remote).unwrap_or_default();
             all.pids.extend(other.pids);
             all.elsewhere.extend(other.elsewhere);
-        } else if is_at(listener, remote) && (remote.ip() == listener.ip() || remote.ip() == local.ip()) {
+        } else if is_at(listener, remote) && (remote.ip() == listener.ip() || is_here(remote)) {
             all.pids.push(pid);
         }
     }
@@ -205,4 +215,83 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 
 fn shown(address: SocketAddr) -> String {
     if address.ip().is_unspecified() { format!("*:{}", address.port()) } else { address.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPHEMERAL: Ephemeral = 32768..=60999;
+
+    fn pid(number: i32) -> Pid {
+        Pid::new(number).unwrap()
+    }
+
+    fn tcp(own: u64, kind: Inet, local: &str, remote: &str) -> OpenFile {
+        let (local, remote) = (local.parse().unwrap(), remote.parse().unwrap());
+        OpenFile { number: 5, end: End::Inet { own, kind, local, remote } }
+    }
+
+    fn people(all: &[(i32, OpenFile)]) -> People {
+        let mut people = People::default();
+        for (number, file) in all {
+            people.add(pid(*number), vec![file.clone()]);
+        }
+        people
+    }
+
+    fn channel(people: &People, file: &OpenFile) -> Option<(Way, Vec<Pid>, usize)> {
+        match found(people, &EPHEMERAL, file) {
+            Some(Found::Channel(channel)) => {
+                Some((channel.way, channel.others.pids, channel.others.elsewhere.len()))
+            }
+            Some(Found::Listener(_, visitors)) => {
+                Some((Way::Receives, visitors.pids, visitors.elsewhere.len()))
+            }
+            None => None,
+        }
+    }
+
+    #[test]
+    fn a_connection_whose_other_side_nobody_shows_is_a_connection_all_the_same() {
+        // The other side is the kernel's own, or on its way to somebody.
+        let open = tcp(1, Inet::Connected, "127.0.0.1:8080", "127.0.0.1:40000");
+        assert_eq!(channel(&people(&[(10, open.clone())]), &open), Some((Way::Inbound, vec![], 1)));
+        let closed = tcp(1, Inet::Closing, "127.0.0.1:8080", "127.0.0.1:40000");
+        assert_eq!(channel(&people(&[(10, closed.clone())]), &closed), None);
+        // Half closed, and somebody still waits for the answer.
+        let waits = tcp(2, Inet::Connected, "127.0.0.1:40000", "127.0.0.1:8080");
+        let both = people(&[(10, closed.clone()), (11, waits)]);
+        assert_eq!(channel(&both, &closed), Some((Way::Inbound, vec![pid(11)], 0)));
+    }
+
+    #[test]
+    fn whoever_waits_to_be_accepted_is_a_visitor_by_any_address_of_this_machine() {
+        for (listener, local, remote) in [
+            ("0.0.0.0:8080", "127.0.0.1:40000", "127.0.0.2:8080"),
+            ("[::]:8080", "[::ffff:127.0.0.1]:40000", "[::ffff:127.0.0.1]:8080"),
+            ("[::ffff:127.0.0.1]:8080", "127.0.0.1:40000", "127.0.0.1:8080"),
+            ("0.0.0.0:8080", "10.0.0.7:40000", "10.0.0.7:8080"),
+        ] {
+            let listener = tcp(1, Inet::Listens, listener, "0.0.0.0:0");
+            let visitor = tcp(2, Inet::Connected, local, remote);
+            let people = people(&[(10, listener.clone()), (11, visitor)]);
+            assert_eq!(channel(&people, &listener), Some((Way::Receives, vec![pid(11)], 0)), "{listener:?}");
+        }
+        let listener = tcp(1, Inet::Listens, "0.0.0.0:443", "0.0.0.0:0");
+        let elsewhere = tcp(2, Inet::Connected, "10.0.0.7:40000", "192.0.2.1:443");
+        assert_eq!(
+            channel(&people(&[(10, listener.clone()), (11, elsewhere)]), &listener),
+            Some((Way::Receives, vec![], 0))
+        );
+    }
+
+    #[test]
+    fn a_file_system_is_used_by_whoever_uses_it() {
+        for path in ["/dev/fuse", "/dev/macfuse3", "/dev/osxfuse0"] {
+            let end = End::Path { path: path.to_owned(), is_fifo: false, is_device: true };
+            let file = OpenFile { number: 7, end };
+            assert_eq!(channel(&People::default(), &file), Some((Way::Receives, vec![], 0)));
+        }
+    }
 }

@@ -72,6 +72,8 @@ pub enum Inet {
     Listens,
     /// TCP, connected.
     Connected,
+    /// TCP, and the other side has said that it is done: it is closed, or waits for a last answer.
+    Closing,
     /// TCP, in no connection.
     Idle,
     /// UDP.

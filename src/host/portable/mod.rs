@@ -85,6 +85,8 @@ pub trait System: Sized + Send + Sync + 'static {
     fn ephemeral_ports(&self) -> RangeInclusive<u16>;
     /// Whether it catches SIGTERM, where the system tells.
     fn catches_term(&self, pid: Pid) -> Fact<bool>;
+    /// Numbers of processes that sysinfo may have passed over; it drops those that it finds no name for.
+    fn more_pids(&self) -> Vec<Pid>;
     /// Hears of the end of whoever has this number now.
     fn exits(&self, pid: Pid) -> Result<Self::Exits, HostError>;
     /// Signals the process that was identified a moment ago.
@@ -126,7 +128,9 @@ impl<S: System> Portable<S> {
         let only_numbers = ProcessRefreshKind::nothing().without_tasks();
         listed.refresh_processes_specifics(ProcessesToUpdate::All, true, only_numbers);
         let numbers = listed.processes().keys().filter_map(|pid| i32::try_from(pid.as_u32()).ok());
-        let pids: Vec<Pid> = numbers.filter_map(Pid::new).collect();
+        let mut pids: Vec<Pid> = numbers.filter_map(Pid::new).chain(self.system.more_pids()).collect();
+        pids.sort_unstable();
+        pids.dedup();
         if pids.is_empty() { Err(no_table("it is empty".to_owned())) } else { Ok(pids) }
     }
 

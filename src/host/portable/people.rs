@@ -21,8 +21,8 @@ impl People {
             match system.files(*pid) {
                 Fact::Known(files) => people.add(*pid, files),
                 // A process that has ended holds nothing.
-                Fact::Gone | Fact::Absent => {}
-                Fact::Denied | Fact::Unread => {
+                Fact::Gone => {}
+                Fact::Denied | Fact::Unread | Fact::Absent => {
                     let identity = system.identify(*pid);
                     if !identity.known().is_some_and(|identity| identity.kernel) && identity != Fact::Gone {
                         people.unsearched.push((*pid, identity.known().map(real_user)));

@@ -167,6 +167,9 @@ pub(super) fn unreadable(case: &Case<'_>) -> Says {
         &format!("Process {} has ended meanwhile; the next look tells", process.pid())
     } else if missing.iter().all(|what| what.contains("network namespace")) {
         "Run orphand inside that network namespace"
+    } else if case.scene.table.observer.pid_namespace.is_none() {
+        // A Mac: no capabilities there, and of protected programs not even root sees everything.
+        "Root sees more; of Apple's own programs, such as /bin/sh, nobody sees the environment"
     } else if case.scene.table.observer.uid == 0 {
         "orphand needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH for it, and a /proc without hidepid"
     } else {
