@@ -47,8 +47,9 @@ fn is_interpreter(name: &str) -> bool {
         )
 }
 
+/// On a Mac, python.org's and Homebrew's run an application called `Python`.
 fn is_python(name: &str) -> bool {
-    ["python", "pypy"].iter().any(|base| {
+    ["python", "pypy", "Python"].iter().any(|base| {
         name.strip_prefix(base)
             .is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit() || letter == '.'))
     })

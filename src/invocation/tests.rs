@@ -280,6 +280,14 @@ const ROWS: &[Row] = &[
     ),
     ("pnpm --dir /x exec gitnexus mcp", Kind::Package, "gitnexus", &["gitnexus"], &[], &["pnpm exec"]),
     ("python3.12 -u -m foo_mcp", Kind::Module, "foo_mcp", &[], &[], &[]),
+    (
+        "/opt/homebrew/Frameworks/Python.framework/Versions/3.12/Resources/Python.app/Contents/MacOS/Python -m foo_mcp",
+        Kind::Module,
+        "foo_mcp",
+        &[],
+        &[],
+        &[],
+    ),
     ("java -Xmx1g -jar /x/acme-mcp.jar", Kind::Script, "/x/acme-mcp.jar", &[], &[], &[]),
 ];
 
