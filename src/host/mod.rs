@@ -1,5 +1,6 @@
 //! The machine: the only room that reads it, and the only one that can signal.
 
+mod addresses;
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(any(target_os = "macos", feature = "portable"))]

@@ -1,5 +1,6 @@
 //! What every Unix has: limits and masks of this process.
 
+use crate::reap::Signal;
 use rustix::fs::Mode;
 use std::io;
 
@@ -46,5 +47,14 @@ pub fn keep_memory_small() {
         const LARGE: libc::c_int = 64 * 1024;
         // SAFETY: sets a number of the allocator's; any number is allowed. What it answers changes nothing.
         let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    }
+}
+
+/// A signal as the system calls it.
+pub(super) fn of_system(signal: Signal) -> rustix::process::Signal {
+    match signal {
+        Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Continue => rustix::process::Signal::CONT,
+        Signal::Kill => rustix::process::Signal::KILL,
     }
 }

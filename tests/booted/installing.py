@@ -231,3 +231,7 @@ def installed_by_hand(alive, program):
     check("which is now root's", os.stat("/var/lib/orphand").st_uid == 0)
     run("orphand", "uninstall", "--purge")
     check("after --purge only the program is left", leftovers() == ["/usr/local/bin/orphand"], leftovers)
+    run("orphand", "install")
+    pathlib.Path("/var/lib/orphand/memory.json").unlink(missing_ok=True)
+    run("orphand", "uninstall", "--purge")
+    check("nor is what it writes when it stops", leftovers() == ["/usr/local/bin/orphand"], leftovers)

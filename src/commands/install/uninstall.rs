@@ -20,13 +20,15 @@ pub(in crate::commands) fn run(global: &Global, options: &Uninstall) -> anyhow::
     let person = Person::new(options.for_whom)?;
     let host = open_host()?;
     let steps = plan(&person, &person.known());
-    let left = Left::find(global, host.observer(), &person)?;
+    // Read now: the units that say it will be gone.
+    let variables = systemd::variables(&person.systemd(), &what_is_at);
+    let left = || Left::find(global, host.observer(), &person, &variables);
     if steps.is_empty() {
         let whose = if person.is_machine() { "for this machine" } else { "for you" };
         print(&format!("orphand was not installed {whose}.\n"))?;
     }
     if options.print {
-        let purge = if options.purge { left.steps() } else { Vec::new() };
+        let purge = if options.purge { left()?.steps() } else { Vec::new() };
         print(&shown(&[steps, purge].concat()))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -37,6 +39,8 @@ pub(in crate::commands) fn run(global: &Global, options: &Uninstall) -> anyhow::
         );
     }
     do_and_say(&steps, &person.hands()).map_err(|(failure, _)| failure)?;
+    // Found now: a daemon writes what it has learnt when it stops.
+    let left = left()?;
     let still_runs = left.runtime.is_taken();
     if options.purge && !still_runs {
         do_and_say(&left.steps(), &person.hands()).map_err(|(failure, _)| failure)?;
@@ -79,7 +83,12 @@ struct Left {
 }
 
 impl Left {
-    fn find(global: &Global, observer: &Observer, person: &Person) -> anyhow::Result<Left> {
+    fn find(
+        global: &Global,
+        observer: &Observer,
+        person: &Person,
+        variables: &[(String, String)],
+    ) -> anyhow::Result<Left> {
         // A broken configuration must not keep anybody from getting rid of orphand.
         let settings = settings(global, observer).or_else(|_| load(&Sources::default()))?;
         let is_machine = person.is_machine();
@@ -89,7 +98,6 @@ impl Left {
         let runtime = runtime_folder(&settings, observer);
         let mut folders = vec![state_folder(&settings, observer).contents()];
         // The service may have been given other folders than this shell has.
-        let variables = systemd::variables(&person.systemd(), &what_is_at);
         for (_, folder) in variables.iter().filter(|(name, _)| name == "XDG_STATE_HOME") {
             folders.push(StateFolder::at(Path::new(folder).join("orphand"), observer).contents());
         }

@@ -7,7 +7,7 @@ use super::files::{Place, is_missing};
 use super::sockets::{UnixKind, UnixTable, unix_sockets, unix_table};
 use super::udp::ephemeral_ports;
 use super::{Linux, PidFd};
-use crate::host::portable::{End, Exits, Identity, Inet, OpenFile, System, Usage};
+use crate::host::portable::{End, Exits, Identity, Inet, OpenFile, System, Usage, by_number};
 use crate::host::{Guarantee, Host, HostError, Pin};
 use crate::process::{BootId, Fact, FarEnd, Marks, Moment, Observer, Pid, Process, ProcessId, Users};
 use crate::reap::Signal;
@@ -131,20 +131,9 @@ impl System for AsPortable {
         PidFd::open(pid)
     }
 
-    /// By number, as a Mac without tokens does.
-    #[allow(clippy::disallowed_methods, reason = "this is what a Mac has to do, and tests run it")]
+    /// As a Mac without tokens does.
     fn send(&self, id: &ProcessId, signal: Signal) -> Result<(), HostError> {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Continue => rustix::process::Signal::CONT,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        let pid = rustix::process::Pid::from_raw(id.pid.get()).ok_or(HostError::Ended)?;
-        match rustix::process::kill_process(pid, signal) {
-            Ok(()) => Ok(()),
-            Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
-            Err(error) => Err(HostError::Refused(error.into())),
-        }
+        by_number(id.pid, signal)
     }
 
     fn guarantee(&self) -> Guarantee {

@@ -6,11 +6,11 @@ use super::holders::{Search, Wanted, search};
 use super::sockets::{UnixKind, UnixTable, unix_table};
 use super::tcp::{Other, Tcp, TcpKind};
 use super::udp::{Udp, UdpKind, ephemeral_ports};
+use crate::host::addresses::shown;
 use crate::process::{
     Channel, Descriptor, Fact, FarEnd, Listener, Pid, Process, ProcessTable, Visitors, Way,
 };
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, getxattr, openat, readlinkat, statat};
-use std::net::SocketAddr;
 
 /// The tables of one moment.
 struct Tables {
@@ -322,8 +322,4 @@ fn protocol(pid: Pid, number: &str) -> Option<String> {
     let mut name = [0_u8; 32];
     let length = getxattr(format!("/proc/{pid}/fd/{number}"), "system.sockprotoname", &mut name).ok()?;
     Some(String::from_utf8_lossy(&name[..length]).trim_matches('\0').to_owned())
-}
-
-fn shown(address: SocketAddr) -> String {
-    if address.ip().is_unspecified() { format!("*:{}", address.port()) } else { address.to_string() }
 }

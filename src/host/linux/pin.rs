@@ -1,5 +1,6 @@
 //! Holding a process by a pidfd: the only way in which orphand signals on Linux.
 
+use crate::host::posix::of_system;
 use crate::host::{HostError, Pin};
 use crate::process::Pid;
 use crate::reap::Signal;
@@ -65,12 +66,7 @@ impl Pin for PidFd {
     }
 
     fn signal(&self, signal: Signal) -> Result<(), HostError> {
-        let signal = match signal {
-            Signal::Terminate => rustix::process::Signal::TERM,
-            Signal::Continue => rustix::process::Signal::CONT,
-            Signal::Kill => rustix::process::Signal::KILL,
-        };
-        match pidfd_send_signal(&self.0, signal) {
+        match pidfd_send_signal(&self.0, of_system(signal)) {
             Ok(()) => Ok(()),
             Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
             Err(error) => Err(HostError::Refused(error.into())),

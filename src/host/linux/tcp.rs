@@ -1,6 +1,7 @@
 //! TCP connections of our network namespace, as the kernel lists them.
 
 use super::files::Place;
+use crate::host::addresses::{canonical, is_at};
 use procfs::FromReadSI;
 use procfs::net::{TcpNetEntries, TcpNetEntry, TcpState};
 use std::collections::HashMap;
@@ -113,13 +114,4 @@ impl Tcp {
             None => Some(Other::Elsewhere(remote.to_string())),
         }
     }
-}
-
-fn is_at(listening: SocketAddr, end: SocketAddr) -> bool {
-    listening.port() == end.port() && (listening.ip().is_unspecified() || listening.ip() == end.ip())
-}
-
-/// A client that came over IPv4 to an IPv6 socket shows up as `::ffff:1.2.3.4` on one side only.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

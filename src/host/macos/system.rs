@@ -6,7 +6,8 @@ use super::libproc::{
 };
 use super::token::ByToken;
 use crate::host::marks;
-use crate::host::portable::{Identity, OpenFile, Portable, System, Usage};
+use crate::host::portable::{Identity, OpenFile, Portable, System, Usage, by_number};
+use crate::host::posix::of_system;
 use crate::host::{Guarantee, HostError};
 use crate::process::{BootId, Fact, Marks, Memory, Moment, Moved, Observer, Pid, ProcessId, State, Users};
 use crate::reap::Signal;
@@ -273,11 +274,6 @@ impl System for MacOs {
     }
 
     fn send(&self, id: &ProcessId, signal: Signal) -> Result<(), HostError> {
-        let number = match signal {
-            Signal::Terminate => libc::SIGTERM,
-            Signal::Continue => libc::SIGCONT,
-            Signal::Kill => libc::SIGKILL,
-        };
         let Some(by_token) = self.by_token else { return by_number(id.pid, signal) };
         // The version of this moment: an exec changes it, and the process stays the same.
         let version = match unique_id(id.pid) {
@@ -285,7 +281,7 @@ impl System for MacOs {
             Fact::Known(_) | Fact::Gone => return Err(HostError::Ended),
             _ => return Err(HostError::Refused(io::ErrorKind::PermissionDenied.into())),
         };
-        match by_token.send(id.pid, version, number) {
+        match by_token.send(id.pid, version, of_system(signal).as_raw()) {
             0 => Ok(()),
             // It has ended, or runs another program since a moment ago; that one was not judged.
             libc::ESRCH => Err(HostError::Ended),
@@ -336,22 +332,6 @@ struct Known {
 /// Time since 1970.
 fn on_the_wall() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
-}
-
-/// The weaker guarantee: who has the number was compared a moment ago.
-#[allow(clippy::disallowed_methods, reason = "systems without the other function have no better one")]
-fn by_number(pid: Pid, signal: Signal) -> Result<(), HostError> {
-    let signal = match signal {
-        Signal::Terminate => rustix::process::Signal::TERM,
-        Signal::Continue => rustix::process::Signal::CONT,
-        Signal::Kill => rustix::process::Signal::KILL,
-    };
-    let pid = rustix::process::Pid::from_raw(pid.get()).ok_or(HostError::Ended)?;
-    match rustix::process::kill_process(pid, signal) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
-        Err(error) => Err(HostError::Refused(error.into())),
-    }
 }
 
 /// Time since boot without sleep.

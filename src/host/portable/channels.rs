@@ -2,6 +2,7 @@
 
 use super::files::{End, Inet, OpenFile, descriptor};
 use super::people::People;
+use crate::host::addresses::{canonical, is_at, shown};
 use crate::process::{Channel, Fact, Listener, Pid, Process, ProcessTable, Visitors, Way};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -168,10 +169,6 @@ fn is_listened_at(people: &People, address: SocketAddr) -> bool {
     })
 }
 
-fn is_at(listening: SocketAddr, end: SocketAddr) -> bool {
-    listening.port() == end.port() && (listening.ip().is_unspecified() || listening.ip() == end.ip())
-}
-
 /// The process at the other side of a connection within the machine, or the other address. `None` when nobody is seen there and
 /// that side has said goodbye: else it may be the kernel, a descriptor on its way, or one that no list shows.
 fn other_side(people: &People, kind: Inet, local: SocketAddr, remote: SocketAddr) -> Option<Visitors> {
@@ -206,15 +203,6 @@ fn visitors(people: &People, listener: SocketAddr) -> Visitors {
     all.elsewhere.sort_unstable();
     all.elsewhere.dedup();
     all
-}
-
-/// A client that came over IPv4 to an IPv6 socket shows up as `::ffff:1.2.3.4` on one side only.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
-}
-
-fn shown(address: SocketAddr) -> String {
-    if address.ip().is_unspecified() { format!("*:{}", address.port()) } else { address.to_string() }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod people;
 mod pin;
 
 pub use files::{End, Inet, OpenFile};
+pub(super) use pin::by_number;
 pub use pin::{Exits, PortablePin};
 
 use super::{Guarantee, Host, HostError};

@@ -2,6 +2,7 @@
 //! every signal.
 
 use super::{Identity, System};
+use crate::host::posix::of_system;
 use crate::host::{HostError, Pin};
 use crate::process::{Fact, Pid, ProcessId};
 use crate::reap::Signal;
@@ -66,5 +67,16 @@ impl<S: System> Pin for PortablePin<S> {
 
     async fn ended(&self) {
         self.exits.ended().await;
+    }
+}
+
+/// The weaker guarantee: who has the number was compared a moment ago.
+#[allow(clippy::disallowed_methods, reason = "systems without a handle or a token have no better way")]
+pub(in crate::host) fn by_number(pid: Pid, signal: Signal) -> Result<(), HostError> {
+    let pid = rustix::process::Pid::from_raw(pid.get()).ok_or(HostError::Ended)?;
+    match rustix::process::kill_process(pid, of_system(signal)) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::SRCH) => Err(HostError::Ended),
+        Err(error) => Err(HostError::Refused(error.into())),
     }
 }
