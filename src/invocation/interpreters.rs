@@ -3,7 +3,7 @@
 use super::{Invocation, Kind, base_name, paths, stem};
 
 /// Options of an interpreter that take the next word as their value.
-fn value_options(name: &str) -> &'static [&'static str] {
+pub(super) fn value_options(name: &str) -> &'static [&'static str] {
     match name {
         "node" | "nodejs" | "tsx" | "ts-node" | "tsnode" => &[
             "-r",
@@ -67,6 +67,7 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
         let after = |at: usize| rest.get(at..).unwrap_or_default();
         match (name, word.as_str()) {
             ("bun" | "deno", "run") => continue,
+            ("deno", "x") if at == 1 => continue,
             (_, "-m") if is_python(name) => {
                 return rest.get(at).map(|module| module_of(module, after(at + 1)));
             }
@@ -85,6 +86,12 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
         } else if value_options(name).contains(&word.as_str()) {
             at += 1;
         } else if !word.starts_with('-') || word == "-" {
+            if let Some(package) = package_of_deno(name, word) {
+                // Deno runs it itself, so this is no wrapper.
+                let mut found = Invocation::new(Kind::Package, package, after(at));
+                found.packages.push(paths::package_name(package));
+                return Some(found);
+            }
             let mut found = script_of(word, after(at));
             found.directory = directory;
             return Some(found);
@@ -93,9 +100,21 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
     Some(Invocation::new(Kind::Inline, name, rest))
 }
 
+/// `deno run -A npm:@scope/name@1`, `deno x npm:name`.
+fn package_of_deno<'a>(name: &str, word: &'a str) -> Option<&'a str> {
+    let package = word.strip_prefix("npm:").or(word.strip_prefix("jsr:"))?;
+    (name == "deno").then(|| package.trim_start_matches('/'))
+}
+
 fn module_of(module: &str, arguments: &[String]) -> Invocation {
     Invocation::new(Kind::Module, module, arguments)
 }
+
+/// What a script's name ends in. A name such as `awslabs.core-mcp-server` is a command's, dot and all.
+const SCRIPT_SUFFIXES: [&str; 21] = [
+    ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".py", ".pyc", ".pyw", ".rb", ".php",
+    ".phar", ".pl", ".lua", ".sh", ".jar", ".dll", ".exs", ".r",
+];
 
 /// A script file: what its path says of package, command and project.
 pub(super) fn script_of(path: &str, arguments: &[String]) -> Invocation {
@@ -103,7 +122,8 @@ pub(super) fn script_of(path: &str, arguments: &[String]) -> Invocation {
     let mut found = Invocation::new(Kind::Script, &normal, arguments);
     found.packages = paths::packages_of(&normal);
     let name = base_name(&normal);
-    if stem(name) == name && !name.is_empty() {
+    let suffix = name.strip_prefix(stem(name)).unwrap_or_default();
+    if !SCRIPT_SUFFIXES.contains(&suffix) && !name.is_empty() {
         found.commands.push(name.to_owned());
     }
     found.project = paths::project_of(&normal);

@@ -99,6 +99,15 @@ impl Invocation {
         })
     }
 
+    /// The names that the target goes by: packages, commands, and the module, image, program or script file itself.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let target = match self.kind {
+            Kind::Module | Kind::Image => self.target.as_str(),
+            _ => base_name(&self.target),
+        };
+        self.packages.iter().chain(&self.commands).map(String::as_str).chain([target])
+    }
+
     /// Arguments of the target up to the first option: behind one, a word may be its value.
     pub fn leading_words(&self) -> impl Iterator<Item = &str> {
         self.arguments.iter().map(String::as_str).take_while(|word| !word.starts_with('-'))

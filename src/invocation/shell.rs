@@ -51,11 +51,23 @@ pub(super) fn resolve(name: &str, rest: &[String], depth: usize) -> Option<Invoc
             }
             continue;
         }
-        let mut found = Invocation::new(Kind::Script, word, rest.get(at..).unwrap_or_default());
+        let arguments = rest.get(at..).unwrap_or_default();
+        if let Some(program) = shim(word) {
+            let words: Vec<String> =
+                std::iter::once(program.to_owned()).chain(arguments.iter().cloned()).collect();
+            return Some(super::resolve(&words, depth + 1)?.seen_through("shim"));
+        }
+        let mut found = Invocation::new(Kind::Script, word, arguments);
         found.project = None;
         return Some(found);
     }
     Some(Invocation::new(Kind::Shell, name, rest))
+}
+
+/// The program that a shim of asdf, pyenv or their like stands for: `bash /home/u/.asdf/shims/npx`.
+fn shim(path: &str) -> Option<&str> {
+    let (folder, name) = path.rsplit_once('/')?;
+    (folder.ends_with("/shims") && !name.contains('.')).then_some(name)
 }
 
 /// `rest` is the script and its positional arguments (`$0` first).
@@ -99,7 +111,9 @@ fn single_command(script: &str) -> Option<Single> {
         if real.is_some() && !["true", ":", "exit", "wait", "echo", "printf"].contains(&first.as_str()) {
             return None;
         }
-        if PREPARATION.contains(&first.as_str()) {
+        let manages_versions = matches!(first.as_str(), "nvm" | "fnm" | "asdf");
+        let runs = manages_versions && words.get(1).is_some_and(|word| word == "exec");
+        if PREPARATION.contains(&first.as_str()) && !runs {
             if matches!(first.as_str(), "cd" | "pushd") {
                 directory = words.get(1).map(|path| paths::normal(path));
             }

@@ -22,7 +22,7 @@ const fn prefix(
     Prefix { name, verbs, values, positionals }
 }
 
-const PREFIXES: [Prefix; 31] = [
+const PREFIXES: [Prefix; 37] = [
     prefix("env", &[], &["-u", "--unset", "-C", "--chdir"], 0),
     prefix(
         "sudo",
@@ -52,6 +52,12 @@ const PREFIXES: [Prefix; 31] = [
     prefix("mise", &["exec", "x"], &[], 0),
     prefix("rtx", &["exec", "x"], &[], 0),
     prefix("asdf", &["exec"], &[], 0),
+    prefix("nvm", &["exec"], &[], 0),
+    prefix("pyenv", &["exec"], &[], 0),
+    prefix("rbenv", &["exec"], &[], 0),
+    prefix("nodenv", &["exec"], &[], 0),
+    prefix("bundle", &["exec"], &[], 0),
+    prefix("pipenv", &["run"], &[], 0),
     prefix("volta", &["run"], &["--node", "--npm", "--yarn"], 0),
     prefix("fnm", &["exec"], &["--using"], 0),
     prefix("op", &["run"], &["--env-file", "--account"], 0),
@@ -110,7 +116,9 @@ const UV_VALUES: &[&str] = &[
     "--color",
 ];
 
-const RUNNERS: [Runner; 17] = [
+const CONDA_VALUES: &[&str] = &["-n", "--name", "-p", "--prefix", "--cwd"];
+
+const RUNNERS: [Runner; 20] = [
     Runner {
         name: "npm",
         verbs: &["exec", "x"],
@@ -181,12 +189,15 @@ const RUNNERS: [Runner; 17] = [
         package: &[],
         runs: Runs::Command,
     },
+    Runner { name: "conda", verbs: &["run"], values: CONDA_VALUES, package: &[], runs: Runs::Command },
+    Runner { name: "mamba", verbs: &["run"], values: CONDA_VALUES, package: &[], runs: Runs::Command },
+    Runner { name: "micromamba", verbs: &["run"], values: CONDA_VALUES, package: &[], runs: Runs::Command },
     Runner {
-        name: "conda",
-        verbs: &["run"],
-        values: &["-n", "--name", "-p", "--prefix"],
+        name: "dnx",
+        verbs: &[""],
+        values: &["--version", "--source", "--add-source", "--configfile", "--verbosity", "-v"],
         package: &[],
-        runs: Runs::Command,
+        runs: Runs::Package,
     },
 ];
 
@@ -195,16 +206,32 @@ pub(super) fn resolve(name: &str, path: &str, rest: &[String], depth: usize) -> 
     if matches!(name, "docker" | "podman" | "nerdctl") {
         return container(name, rest, depth);
     }
-    // npm's and npx's own scripts, before they have given themselves a title.
+    // npm's, npx's, pnpm's and yarn's own scripts, before they have given themselves a title.
     if matches!(name, "node" | "nodejs") {
-        let script = rest.first().map(|script| paths::base_name(script)).unwrap_or_default();
+        let at = skip_options(rest, interpreters::value_options(name));
+        let script = rest.get(at).map(|script| paths::stem(paths::base_name(script))).unwrap_or_default();
         let own = match script {
-            "npx-cli.js" | "npx" => Some("npx"),
-            "npm-cli.js" | "npm" => Some("npm"),
-            "pnpm.cjs" | "pnpm" => Some("pnpm"),
+            "npx-cli" | "npx" => Some("npx"),
+            "npm-cli" | "npm" => Some("npm"),
+            "pnpm" | "pnpx" | "yarn" => Some(script),
+            _ if script.starts_with("yarn-") => Some("yarn"),
             _ => None,
         };
-        return own.and_then(|own| run_by_runner(own, &rest[1..], depth));
+        return own.and_then(|own| run_by_runner(own, &rest[at + 1..], depth));
+    }
+    // `corepack pnpm dlx x`
+    if name == "corepack"
+        && rest.first().is_some_and(|word| ["npm", "npx", "pnpm", "yarn"].contains(&word.as_str()))
+    {
+        return Some(super::resolve(rest, depth + 1)?.seen_through("corepack"));
+    }
+    // `dotnet dnx PACKAGE`, `dotnet tool exec PACKAGE`
+    if name == "dotnet" {
+        let (_, length) = verb_of(&["dnx", "tool exec", "tool run"], rest)?;
+        return run_by_runner("dnx", &rest[length..], depth);
+    }
+    if name == "go" && rest.first().is_some_and(|word| word == "run") {
+        return go_run(&rest[1..]);
     }
     if name == "disclaimer" && !path.contains("Claude") {
         return None;
@@ -216,6 +243,12 @@ fn run_by_prefix(name: &str, rest: &[String], depth: usize) -> Option<Invocation
     let prefix = PREFIXES.iter().find(|prefix| prefix.name == name)?;
     let (verb, mut at) = verb_of(prefix.verbs, rest)?;
     let mut positionals = prefix.positionals;
+    // `mise exec node@20 -- CMD`: the tools stand in front of the dashes.
+    if matches!(name, "mise" | "rtx")
+        && let Some(dashes) = rest.iter().position(|word| word == "--")
+    {
+        at = dashes;
+    }
     loop {
         let word = rest.get(at)?;
         if word == "--" {
@@ -226,7 +259,7 @@ fn run_by_prefix(name: &str, rest: &[String], depth: usize) -> Option<Invocation
             return Some(super::resolve(&words, depth + 1)?.seen_through("env"));
         } else if word.starts_with('-') && word.len() > 1 {
             at += if prefix.values.contains(&word.as_str()) { 2 } else { 1 };
-        } else if shell::is_assignment(word) && positionals == 0 {
+        } else if positionals == 0 && (shell::is_assignment(word) || name == "nvm" && is_version(word)) {
             at += 1;
         } else if positionals > 0 {
             positionals -= 1;
@@ -236,6 +269,12 @@ fn run_by_prefix(name: &str, rest: &[String], depth: usize) -> Option<Invocation
         }
     }
     Some(super::resolve(rest.get(at..)?, depth + 1)?.seen_through(&title(name, verb)))
+}
+
+/// `20`, `v20.1`, `lts/iron`, as `nvm exec` takes one in front of the command.
+fn is_version(word: &str) -> bool {
+    word.starts_with("lts/")
+        || word.trim_start_matches('v').starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation> {
@@ -312,6 +351,17 @@ fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation
     Some(found.seen_through(&title(name, verb)))
 }
 
+/// `go run example.org/x/foo-mcp@latest`: builds a program of that name and runs it. A folder has no name of its own.
+fn go_run(rest: &[String]) -> Option<Invocation> {
+    let at = skip_options(rest, &["-tags", "-ldflags", "-mod", "-modfile", "-C", "-p", "-exec"]);
+    let (package, arguments) = rest.get(at..)?.split_first()?;
+    let is_path =
+        package.split('/').next()?.contains('.') && !package.starts_with('.') && package.contains('/');
+    let mut found = Invocation::new(Kind::Package, package, arguments);
+    found.commands.push(paths::package_name(paths::base_name(package)));
+    is_path.then(|| found.seen_through("go run"))
+}
+
 fn resolve_words(words: &[String], depth: usize) -> Option<Invocation> {
     super::resolve(words, depth + 1)
 }
@@ -320,46 +370,126 @@ fn has_script_suffix(path: &str) -> bool {
     [".py", ".js", ".mjs", ".cjs", ".ts"].iter().any(|suffix| path.ends_with(suffix))
 }
 
+/// Options of `docker run` and `docker exec` that take the next word (docker/cli, docs/reference/commandline/run.md).
+const CONTAINER_VALUES: &[&str] = &[
+    "--add-host",
+    "-a",
+    "--attach",
+    "--annotation",
+    "--blkio-weight",
+    "--blkio-weight-device",
+    "--cap-add",
+    "--cap-drop",
+    "--cgroup-parent",
+    "--cgroupns",
+    "--cidfile",
+    "--cpu-period",
+    "--cpu-quota",
+    "--cpu-rt-period",
+    "--cpu-rt-runtime",
+    "-c",
+    "--cpu-shares",
+    "--cpus",
+    "--cpuset-cpus",
+    "--cpuset-mems",
+    "--detach-keys",
+    "--device",
+    "--device-cgroup-rule",
+    "--device-read-bps",
+    "--device-read-iops",
+    "--device-write-bps",
+    "--device-write-iops",
+    "--dns",
+    "--dns-option",
+    "--dns-search",
+    "--domainname",
+    "--entrypoint",
+    "-e",
+    "--env",
+    "--env-file",
+    "--expose",
+    "--gpus",
+    "--group-add",
+    "--health-cmd",
+    "--health-interval",
+    "--health-retries",
+    "--health-start-period",
+    "--health-timeout",
+    "-h",
+    "--hostname",
+    "--ip",
+    "--ip6",
+    "--ipc",
+    "--isolation",
+    "-l",
+    "--label",
+    "--label-file",
+    "--link",
+    "--link-local-ip",
+    "--log-driver",
+    "--log-opt",
+    "--mac-address",
+    "-m",
+    "--memory",
+    "--memory-reservation",
+    "--memory-swap",
+    "--memory-swappiness",
+    "--mount",
+    "--name",
+    "--network",
+    "--net",
+    "--network-alias",
+    "--oom-score-adj",
+    "--pid",
+    "--pids-limit",
+    "--platform",
+    "-p",
+    "--publish",
+    "--pull",
+    "--restart",
+    "--runtime",
+    "--security-opt",
+    "--shm-size",
+    "--stop-signal",
+    "--stop-timeout",
+    "--storage-opt",
+    "--sysctl",
+    "--tmpfs",
+    "--ulimit",
+    "-u",
+    "--user",
+    "--userns",
+    "--uts",
+    "-v",
+    "--volume",
+    "--volume-driver",
+    "--volumes-from",
+    "-w",
+    "--workdir",
+];
+
 /// `docker run -i IMAGE args`, `docker exec -i CONTAINER cmd`. Other verbs start nothing that could be a server.
 fn container(name: &str, rest: &[String], depth: usize) -> Option<Invocation> {
-    const VALUES: [&str; 29] = [
-        "-e",
-        "--env",
-        "--env-file",
-        "-v",
-        "--volume",
-        "--mount",
-        "-p",
-        "--publish",
-        "--name",
-        "-w",
-        "--workdir",
-        "-u",
-        "--user",
-        "--network",
-        "--net",
-        "--entrypoint",
-        "-l",
-        "--label",
-        "--add-host",
-        "--platform",
-        "-m",
-        "--memory",
-        "--cpus",
-        "--pull",
-        "-h",
-        "--hostname",
-        "--cap-add",
-        "--cap-drop",
-        "--security-opt",
-    ];
-    let verb = rest.first()?.as_str();
-    if !matches!(verb, "run" | "exec") {
+    // `docker --context x run`, `docker compose -f x exec -T SERVICE cmd`
+    let mut at = skip_options(
+        rest,
+        &["-c", "--context", "--config", "-H", "--host", "-l", "--log-level", "--url", "--connection"],
+    );
+    let is_compose = rest.get(at).is_some_and(|word| word == "compose");
+    if is_compose {
+        let rest = rest.get(at + 1..).unwrap_or_default();
+        at += 1 + skip_options(
+            rest,
+            &["-f", "--file", "-p", "--project-name", "--profile", "--env-file", "--project-directory"],
+        );
+    }
+    let verb = rest.get(at)?.as_str();
+    if !(verb == "exec" || verb == "run" && !is_compose) {
         return None;
     }
-    let mut at = 1;
+    at += 1;
     while let Some(word) = rest.get(at).filter(|word| word.starts_with('-')) {
-        at += if VALUES.contains(&word.as_str()) { 2 } else { 1 };
+        at += if CONTAINER_VALUES.contains(&word.as_str()) { 2 } else { 1 };
     }
     let (first, arguments) = rest.get(at..)?.split_first()?;
     let found = if verb == "run" {
