@@ -107,6 +107,9 @@ pub struct Kin {
     pub server: String,
     /// The name of the pattern that named the server.
     pub pattern: String,
+    /// Whether people run their own commands through the server.
+    #[serde(default)]
+    pub runs_commands: bool,
     /// The client.
     pub client: KnownClient,
 }

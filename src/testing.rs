@@ -200,6 +200,7 @@ impl Table {
             part,
             server: server.to_owned(),
             pattern: server.to_owned(),
+            runs_commands: false,
             client,
         });
         self

@@ -56,7 +56,9 @@ pub struct Pattern {
     pub parent_pid_arg: Option<String>,
     subcommands: Vec<Vec<String>>,
     arguments: Vec<GlobMatcher>,
-    except: Vec<String>,
+    except_programs: Vec<String>,
+    except_names: Vec<GlobMatcher>,
+    except_arguments: Vec<String>,
     run_by: Vec<String>,
     specific: bool,
 }
@@ -154,7 +156,9 @@ impl Catalog {
             if let Some(expression) = &text.cmdline {
                 catalog.expressions.push((expression_of(expression).map_err(fail)?, index));
             }
-            let arguments = text.argument.as_slice().iter().map(|word| glob(word)).collect::<Result<_, _>>();
+            let globs =
+                |words: &Words| words.as_slice().iter().map(|word| glob(word)).collect::<Result<_, _>>();
+            let (arguments, except_names) = (globs(&text.argument), globs(&text.except));
             catalog.patterns.push(Pattern {
                 role,
                 own,
@@ -167,7 +171,9 @@ impl Catalog {
                     .map(|words| words.split_whitespace().map(str::to_owned).collect())
                     .collect(),
                 arguments: arguments.map_err(fail)?,
-                except: text.except_program.as_slice().to_vec(),
+                except_programs: text.except_program.as_slice().to_vec(),
+                except_names: except_names.map_err(fail)?,
+                except_arguments: text.except_argument.as_slice().to_vec(),
                 run_by: text.run_by.as_slice().to_vec(),
                 specific: text.is_specific(),
                 name: text.name,
@@ -203,14 +209,21 @@ impl Catalog {
         self.classify_invocation(invocation, arguments)
     }
 
+    /// Every pattern that names this invocation, the winner of [`Catalog::classify_invocation`] among them, in the order
+    /// of the catalog.
+    pub fn matching(&self, invocation: &Invocation, arguments: &[String]) -> Vec<PatternIndex> {
+        let mut found = Vec::new();
+        self.collect(invocation, arguments, &mut found);
+        found.retain(|index| self.patterns[*index].fits(invocation));
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
     /// The same for a line that was taken apart already. `arguments` are the words that `cmdline` patterns see.
     pub fn classify_invocation(&self, invocation: Invocation, arguments: &[String]) -> Option<Classified> {
-        let mut found = Vec::new();
-        self.collect(&invocation, arguments, &mut found);
         // A specific server comes before client, host and launcher, a generic one after all of them.
-        let best = found
-            .into_iter()
-            .filter(|index| self.patterns[*index].fits(&invocation))
+        let best = (self.matching(&invocation, arguments).into_iter())
             .min_by_key(|index| self.patterns[*index].rank());
         match best {
             Some(index) => {
@@ -241,6 +254,12 @@ impl Catalog {
                 self.fields[SCRIPT].find(base_name(target), found);
                 self.find_path_ends(target, found);
                 self.fields[PATH].find(target, found);
+                // `uv --directory /x run server.py` runs /x/server.py.
+                let directory = invocation.directory.as_deref().filter(|_| !target.starts_with('/'));
+                if let Some(directory) = directory.filter(|directory| directory.starts_with('/')) {
+                    let full = format!("{}/{target}", directory.trim_end_matches('/'));
+                    self.fields[PATH].find(&full, found);
+                }
             }
             Kind::Native => self.fields[PATH].find(target, found),
             Kind::Module => self.fields[MODULE].find(target, found),
@@ -311,7 +330,10 @@ impl Pattern {
                 .iter()
                 .any(|wanted| invocation.arguments.iter().any(|word| wanted.is_match(word)));
         let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
-        subcommand && argument && run_by && !self.except.contains(&invocation.program)
+        let excepted = self.except_programs.contains(&invocation.program)
+            || invocation.arguments.iter().any(|word| self.except_arguments.contains(word))
+            || invocation.names().any(|name| self.except_names.iter().any(|except| except.is_match(name)));
+        subcommand && argument && run_by && !excepted
     }
 }
 

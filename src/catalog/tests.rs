@@ -30,7 +30,8 @@ fn servers_of_the_reports_are_known_by_name() {
         ("serena start-mcp-server --context claude-code --project-from-cwd", "serena"),
         ("uvx --from git+https://github.com/oraios/serena serena start-mcp-server", "serena"),
         ("docker run -i --rm -e T ghcr.io/github/github-mcp-server", "github"),
-        ("docker run -i --rm mcp/time", "mcp/time"),
+        ("docker run -i --rm mcp/time", "time"),
+        ("docker run -i --rm mcp/acme", "mcp/acme"),
         ("npm exec mcp-remote https://x", "mcp-remote"),
         ("/opt/homebrew/bin/claude mcp serve", "claude"),
         ("openclaw mcp serve", "openclaw"),
@@ -56,12 +57,13 @@ fn servers_of_the_reports_are_known_by_name() {
         ("node /x/mcp-server.cjs", "mcp-server.cjs"),
         ("node /x/dist/mcp-server-stdio.js", "mcp-server-stdio.js"),
         ("sh -c 'cd /path && python3 -m mcp_server.server --transport stdio'", "mcp_server.server"),
-        ("python3 -m mcp_server_fetch", "mcp_server_fetch"),
+        ("python3 -m mcp_server_fetch", "fetch"),
+        ("python3 -m mcp_server_acme", "mcp_server_acme"),
         ("/usr/bin/fff-mcp", "fff-mcp"),
         ("uvx acme-mcp-server", "acme-mcp-server"),
         (
-            "node /u/node_modules/@modelcontextprotocol/server-everything/dist/index.js",
-            "@modelcontextprotocol/server-everything",
+            "node /u/node_modules/@modelcontextprotocol/server-acme/dist/index.js",
+            "@modelcontextprotocol/server-acme",
         ),
         ("python apple_mail_mcp.py", "apple-mail"),
         ("npx mcp-foo", "mcp-foo"),
@@ -76,7 +78,7 @@ fn servers_of_the_reports_are_known_by_name() {
 #[test]
 fn what_is_merely_likely_is_weak() {
     let catalog = shipped();
-    let likely = ["mcp-backup --all", "/opt/mcp-train-model", "python3 train_mcp.py", "python3 test_mcp.py"];
+    let likely = ["mcp-backup --all", "/opt/mcp-train-model", "python3 train_mcp.py"];
     for line in likely {
         let found = role(&catalog, line).unwrap_or_else(|| panic!("{line:?} is nothing"));
         assert_eq!((found.0, found.1), (Role::Server, Strength::Weak), "{line:?}");
@@ -125,6 +127,171 @@ fn false_friends_are_nothing() {
     ];
     for line in lines {
         let found = role(&catalog, line).filter(|found| found.0 == Role::Server);
+        assert!(found.is_none(), "{line:?} is {found:?}");
+    }
+}
+
+/// Every shipped pattern with its position in the catalog of nothing but them.
+fn shipped_patterns() -> (Catalog, Vec<(Role, PatternText)>) {
+    let texts = crate::config::shipped();
+    let catalog = Catalog::compile(texts.iter().map(|(role, text)| (*role, false, text.clone()))).unwrap();
+    (catalog, texts)
+}
+
+fn taken_apart(line: &str) -> (Invocation, Vec<String>) {
+    let words = shell_words::split(line).unwrap_or_default();
+    (Invocation::of_line(line).unwrap_or_else(|| panic!("{line:?} is empty")), words)
+}
+
+#[test]
+fn the_catalog_is_large_and_its_names_are_unique() {
+    let (_, texts) = shipped_patterns();
+    let mut names = std::collections::HashSet::new();
+    for (role, text) in &texts {
+        assert!(names.insert((*role, text.name.clone())), "two {role:?} patterns are called {:?}", text.name);
+    }
+    let count = |wanted: Role| texts.iter().filter(|(role, text)| *role == wanted && !text.generic).count();
+    assert!(count(Role::Server) >= 60, "{} servers", count(Role::Server));
+    assert!(count(Role::Client) >= 30, "{} clients", count(Role::Client));
+    assert!(
+        texts.iter().all(|(_, text)| text.cmdline.is_none()),
+        "the shipped catalog names structure, not text"
+    );
+}
+
+#[test]
+fn each_example_goes_to_its_own_pattern_and_to_no_other() {
+    let (catalog, texts) = shipped_patterns();
+    for (at, (role, text)) in texts.iter().enumerate() {
+        assert!(!text.examples.as_slice().is_empty(), "{role:?} {:?} has no examples", text.name);
+        for line in text.examples.as_slice() {
+            let (invocation, words) = taken_apart(line);
+            // A client's program that serves is named as that client, too; the server comes first.
+            let others: Vec<&str> = (catalog.matching(&invocation, &words).into_iter())
+                .filter(|other| *other != at && !text.generic && texts[*other].0 == *role)
+                .filter(|other| !texts[*other].1.generic)
+                .map(|other| texts[other].1.name.as_str())
+                .collect();
+            assert!(others.is_empty(), "{line:?} of {role:?} {:?} also fits {others:?}", text.name);
+            let winner = catalog.classify_invocation(invocation, &words).and_then(|found| found.pattern);
+            let winner = winner.map(|index| (texts[index].0, texts[index].1.name.as_str()));
+            assert_eq!(winner, Some((*role, text.name.as_str())), "{line:?}");
+        }
+    }
+}
+
+#[test]
+fn ordinary_command_lines_are_no_servers() {
+    let (catalog, texts) = shipped_patterns();
+    let lines: Vec<&str> = (crate::config::ORDINARY.lines())
+        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        .collect();
+    assert!(lines.len() >= 200, "only {} lines", lines.len());
+    for line in lines {
+        let (invocation, words) = taken_apart(line);
+        let named: Vec<&str> = (catalog.matching(&invocation, &words).into_iter())
+            .filter(|index| {
+                let (role, text) = &texts[*index];
+                *role == Role::Server || (*role == Role::Helper && text.strength == Strength::Strong)
+            })
+            .map(|index| texts[index].1.name.as_str())
+            .collect();
+        assert!(named.is_empty(), "{line:?} is named by {named:?}");
+    }
+}
+
+#[test]
+fn wrappers_of_the_field_are_seen_through() {
+    let catalog = shipped();
+    let wrapped = [
+        "npx -y X",
+        "npm exec X",
+        "npm x -- X",
+        "pnpm dlx X",
+        "pnpm exec X",
+        "pnpx X",
+        "yarn dlx X",
+        "bunx X",
+        "bun x X",
+        "deno run -A npm:X",
+        "deno x npm:X",
+        "uvx X",
+        "uv tool uvx X",
+        "uv tool run X",
+        "uv run X",
+        "uv --directory /x run X",
+        "pipx run X",
+        "poetry run X",
+        "pdm run X",
+        "hatch run X",
+        "rye run X",
+        "pipenv run X",
+        "conda run -n e X",
+        "micromamba run -n e X",
+        "docker run -i --rm --gpus all X",
+        "docker --context remote run -i X",
+        "podman run -i X",
+        "docker exec -i box X",
+        "docker compose exec -T app X",
+        "env A=1 X",
+        "timeout 60 X",
+        "sudo -u u X",
+        "nice -n 5 X",
+        "nohup X",
+        "stdbuf -oL X",
+        "/Applications/Claude.app/Contents/Helpers/disclaimer --pgroup -- X",
+        "sh -c 'cd /x && A=1 exec X'",
+        "bash -lc 'nvm use 20; npx X'",
+        "bash -c 'nvm exec 20 npx -y X'",
+        "bash /home/u/.asdf/shims/npx -y X",
+        "bash /home/u/.pyenv/shims/X",
+        "fnm exec --using 20 npx X",
+        "volta run --node 20 npx X",
+        "asdf exec npx X",
+        "mise exec node@20 -- npx X",
+        "mise x -- X",
+        "pyenv exec X",
+        "direnv exec /x X",
+        "corepack pnpm dlx X",
+        "node /usr/lib/node_modules/corepack/dist/pnpm.js dlx X",
+        "node /x/.yarn/releases/yarn-4.1.0.cjs dlx X",
+        "node --no-warnings /usr/lib/node_modules/npm/bin/npx-cli.js -y X",
+        "node /home/u/.nvm/versions/node/v20.1.0/bin/npx -y X",
+        "dnx X --yes",
+        "go run example.org/x/X@latest",
+        "op run -- X",
+        "doppler run -- X",
+        "dotenvx run -- X",
+        "xvfb-run -a X",
+    ];
+    for wrapped in wrapped {
+        let line = wrapped.replace('X', "acme-mcp-server");
+        let found = role(&catalog, &line).unwrap_or_else(|| panic!("{line:?} is nothing"));
+        assert_eq!((found.0, found.2.as_str()), (Role::Server, "acme-mcp-server"), "{line:?}");
+    }
+    for line in [
+        "make -s mcp",
+        "just mcp",
+        "npm run mcp",
+        "pnpm start",
+        "yarn run mcp",
+        "deno task mcp",
+        "cargo run",
+        "npx -y tsx /x/a.ts",
+    ] {
+        let found = catalog.classify_invocation(Invocation::of_line(line).unwrap(), &[]);
+        assert_eq!(found.map(|found| found.role), Some(Role::Launcher), "{line:?}");
+    }
+}
+
+#[test]
+fn a_runner_that_does_the_work_itself_is_no_wrapper() {
+    // An agent of Deno or ts-node is the process that starts the servers: it must never be climbed over.
+    let catalog = shipped();
+    for line in
+        ["deno run -A npm:some-agent", "deno x npm:some-agent", "node /x/node_modules/.bin/ts-node agent.ts"]
+    {
+        let found = catalog.classify_invocation(Invocation::of_line(line).unwrap(), &[]);
         assert!(found.is_none(), "{line:?} is {found:?}");
     }
 }

@@ -83,9 +83,15 @@ pub struct PatternText {
     /// Programs that must stand in front: `bun` in `bun run --cwd DIR start`.
     #[serde(default)]
     pub run_by: Words,
-    /// Programs that are not meant, although a naming key fits.
+    /// Programs in front that are not meant, although a naming key fits.
     #[serde(default)]
     pub except_program: Words,
+    /// Names that are not meant, although a naming key fits: of packages, commands, modules and script files.
+    #[serde(default)]
+    pub except: Words,
+    /// Words that none of the arguments may be: `list` in `x mcp list`.
+    #[serde(default)]
+    pub except_argument: Words,
     /// `strong` (default) or `weak`.
     #[serde(default)]
     pub strength: Strength,
@@ -102,6 +108,9 @@ pub struct PatternText {
     /// needs the helper.
     #[serde(default)]
     pub parent_pid_arg: Option<String>,
+    /// Command lines that it is there for. They change nothing; checks hold the pattern against them.
+    #[serde(default)]
+    pub examples: Words,
 }
 
 fn yes() -> bool {

@@ -2,7 +2,7 @@
 
 use super::{open_host, print, settings};
 use crate::cli::{Config, Global};
-use crate::config::DEFAULT;
+use crate::config::{DEFAULT, warnings};
 use crate::host::Host;
 use crate::redact::printable;
 use std::fmt::Write;
@@ -38,7 +38,20 @@ pub(super) fn run(global: &Global, verb: &Config) -> anyhow::Result<ExitCode> {
                 1 => "one pattern or rule of your own",
                 _ => "patterns and rules of your own",
             };
-            let _ = writeln!(out, "The configuration is good. It has {own}.");
+            let doubts = warnings(&settings);
+            for doubt in &doubts {
+                let text = printable(&format!("warning: {doubt}"));
+                let _ = std::io::Write::write_all(
+                    &mut std::io::stderr(),
+                    format!("orphand: {text}\n").as_bytes(),
+                );
+            }
+            let but = match doubts.len() {
+                0 => String::new(),
+                1 => ", but for one warning".to_owned(),
+                many => format!(", but for {many} warnings"),
+            };
+            let _ = writeln!(out, "The configuration is good{but}. It has {own}.");
         }
     }
     print(&out)?;

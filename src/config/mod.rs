@@ -1,13 +1,16 @@
 //! From files to settings: layers -> merged values with their origin -> validated settings that cannot be wrong.
 
 mod layer;
+mod lint;
 mod settings;
 #[cfg(test)]
 mod tests;
 
 pub use layer::{Origin, Value};
+pub use lint::warnings;
 pub use settings::{Mode, Settings, Shown};
 
+use crate::catalog::{PatternText, Role};
 use crate::process::Observer;
 use layer::Layer;
 use std::fmt;
@@ -27,6 +30,15 @@ pub(crate) const CATALOG: [(&str, &str); 7] = [
     ("helpers.toml", include_str!("../../config/catalog/helpers.toml")),
     ("adopters.toml", include_str!("../../config/catalog/adopters.toml")),
 ];
+
+/// Command lines that run on every developer's machine and are no MCP server, one a line.
+pub(crate) const ORDINARY: &str = include_str!("../../config/catalog/ordinary.txt");
+
+/// The shipped patterns as they are written.
+pub(crate) fn shipped() -> Vec<(Role, PatternText)> {
+    let patterns = settings::shipped_patterns(&mut Vec::new());
+    patterns.into_iter().map(|(role, _, pattern)| (role, pattern)).collect()
+}
 
 /// One thing that is wrong with the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,15 +87,8 @@ pub struct Sources {
 impl Sources {
     /// The usual places, for whoever looks.
     pub fn usual(observer: &Observer, explicit: Option<PathBuf>, set: Vec<String>) -> Sources {
-        let mut folders = vec![PathBuf::from("/etc/orphand")];
-        if !observer.machine {
-            let own =
-                std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-            let own = own.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
-            folders.extend(own.map(|folder| folder.join("orphand")));
-        }
         let mut files = Vec::new();
-        for folder in folders {
+        for folder in folders(observer) {
             files.push(folder.join("config.toml"));
             let entries = std::fs::read_dir(folder.join("conf.d")).into_iter().flatten().flatten();
             let mut drop_ins: Vec<PathBuf> = entries
@@ -95,6 +100,25 @@ impl Sources {
         }
         Sources { files, explicit, set, only_roots_files: observer.machine }
     }
+}
+
+/// The folders of configuration that count for whoever looks; the last one is his own.
+fn folders(observer: &Observer) -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("/etc/orphand")];
+    if !observer.machine {
+        let own = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let own = own.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".config")));
+        folders.extend(own.map(|folder| folder.join("orphand")));
+    }
+    folders
+}
+
+/// Where `discover` puts what it has found: for the machine with the machine's configuration, for a user with his own. `None`
+/// for a user without a home.
+pub fn discovered_file(observer: &Observer) -> Option<PathBuf> {
+    let folders = folders(observer);
+    let own = folders.last().filter(|_| observer.machine || folders.len() > 1)?;
+    Some(own.join("conf.d/discovered.toml"))
 }
 
 /// Reads, merges and validates. Every problem that can be found is in the error, not only the first.

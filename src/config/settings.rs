@@ -3,7 +3,7 @@
 use super::layer::{Layer, Origin, Value, nearest};
 use super::{CATALOG, Problem};
 use crate::catalog::{Catalog, PatternText, Role};
-use crate::judge::{Live, LivePolicy, Policy, SpareRule, WithoutProof};
+use crate::judge::{Live, LivePolicy, Policy, SpareRule, SpareText, WithoutProof};
 use crate::reap::Timing;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,6 +47,10 @@ pub struct Settings {
     pub shown: Vec<Shown>,
     /// The user's own patterns and rules, by kind, name and origin.
     pub own: Vec<(String, String, Origin)>,
+    /// The user's own patterns as they are written; they are the last ones of the catalog, in this order.
+    pub(super) own_patterns: Vec<(Role, PatternText, Origin)>,
+    /// The user's own rules as they are written.
+    pub(super) own_rules: Vec<(SpareText, Origin)>,
 }
 
 /// A value in force.
@@ -87,6 +91,7 @@ impl Settings {
         for (rule, origin) in &rules {
             own.push(("protect".to_owned(), rule.naming.name.clone(), origin.clone()));
         }
+        let (own_patterns, own_rules) = (patterns.clone(), rules.clone());
         let catalog = compile_catalog(patterns, &mut problems);
         let mut spare = Vec::new();
         for (rule, origin) in rules {
@@ -104,7 +109,7 @@ impl Settings {
             return Err(problems);
         }
         let shown = merged.into_iter().map(|(key, (value, origin))| Shown { key, value, origin }).collect();
-        Ok(Settings { shown, own, ..settings })
+        Ok(Settings { shown, own, own_patterns, own_rules, ..settings })
     }
 }
 
@@ -159,6 +164,8 @@ impl Reader<'_> {
             source: 0,
             shown: Vec::new(),
             own: Vec::new(),
+            own_patterns: Vec::new(),
+            own_rules: Vec::new(),
         }
     }
 
@@ -339,7 +346,7 @@ fn ordinary_line_named_by(alone: &Catalog, role: Role) -> Option<&'static str> {
     if role == Role::Server { ORDINARY.into_iter().find(names) } else { None }
 }
 
-fn shipped_patterns(problems: &mut Vec<Problem>) -> Vec<(Role, bool, PatternText)> {
+pub(super) fn shipped_patterns(problems: &mut Vec<Problem>) -> Vec<(Role, bool, PatternText)> {
     let mut all = Vec::new();
     for (name, text) in CATALOG {
         match Layer::parse(Origin::built_in(name), text) {

@@ -48,6 +48,7 @@ impl Look {
             part,
             server: tree.name.clone(),
             pattern: catalog.pattern(tree.pattern).name.clone(),
+            runs_commands: tree.runs_commands,
             client: client.clone(),
         };
         let part = |role: MemberRole| match role {

@@ -287,6 +287,7 @@ impl Entry {
                 part: was.part,
                 server: was.server.clone(),
                 pattern: was.pattern.clone(),
+                runs_commands: was.runs_commands,
                 client: KnownClient { name: was.client.clone(), id: client },
             });
         }
@@ -369,6 +370,7 @@ impl Entry {
                 part: kin.part,
                 server: kin.server.clone(),
                 pattern: kin.pattern.clone(),
+                runs_commands: kin.runs_commands,
                 client: kin.client.name.clone(),
                 client_pid: kin.client.id.pid,
                 client_age: Some(duration_text(table.at.since_boot.saturating_sub(tick(&kin.client.id)))),

@@ -135,6 +135,8 @@ pub(super) struct KinText {
     pub(super) part: Part,
     pub(super) server: String,
     pub(super) pattern: String,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(super) runs_commands: bool,
     pub(super) client: String,
     pub(super) client_pid: Pid,
     /// How long ago the client started, to know it again.

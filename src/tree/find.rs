@@ -6,7 +6,7 @@ use super::{
     is_users_browser, shares_stdio,
 };
 use crate::catalog::{Catalog, Classified, PatternIndex, Role};
-use crate::invocation::{Invocation, Kind};
+use crate::invocation::{Invocation, Kind, base_name};
 use crate::memory::{Kin, Memory, Part};
 use crate::process::{Fact, FarEnd, Pid, Process, ProcessTable, State, Stream};
 use std::collections::{BTreeMap, HashSet};
@@ -187,7 +187,11 @@ impl Scene<'_> {
             _ => self.member_role(pid, &[]),
         };
         let members = members.into_iter().map(|pid| Member { pid, role: role(pid) }).collect();
+        let runs_commands = runs_commands(&name)
+            || lineage.is_some_and(|kin| kin.runs_commands)
+            || chain.iter().filter_map(|pid| self.roles.get(*pid)).any(|known| says_so(&known.invocation));
         Some(Tree {
+            runs_commands,
             root,
             server,
             members,
@@ -287,4 +291,20 @@ impl Scene<'_> {
             _ => MemberRole::Other,
         }
     }
+}
+
+/// Whether a server's name says that people run their own commands through it.
+fn runs_commands(server: &str) -> bool {
+    const WORDS: [&str; 13] = [
+        "terminal", "shell", "command", "console", "tmux", "ssh", "bash", "pty", "runner", "jupyter",
+        "notebook", "repl", "exec",
+    ];
+    let name = server.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.contains(word))
+}
+
+/// The same by what is run, whatever a person calls it. A scope is the maker's name.
+fn says_so(invocation: &Invocation) -> bool {
+    let named = !matches!(invocation.kind, Kind::Shell | Kind::Inline);
+    named && invocation.names().any(|name| runs_commands(base_name(name)))
 }

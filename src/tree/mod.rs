@@ -124,6 +124,8 @@ pub struct Tree {
     pub lineage: Option<Kin>,
     /// Who inherited the root; `None` while somebody owns it.
     pub adopter: Option<Adopter>,
+    /// Whether the names in it say that people run their own commands through the server: a child of it may be somebody's.
+    pub runs_commands: bool,
 }
 
 impl Tree {

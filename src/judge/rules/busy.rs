@@ -17,8 +17,8 @@ pub(super) fn work(case: &Case<'_>) -> Says {
         );
         return Holds(Verdict::Report, text);
     }
-    let runs_commands = runs_commands(&case.tree.name);
-    if let Some(job) = case.members().find(|process| runs_commands && case.is_other(process.pid())) {
+    if let Some(job) = case.members().find(|process| case.tree.runs_commands && case.is_other(process.pid()))
+    {
         let name = case.describe(job.pid());
         let text =
             format!("{name} was started by a server that runs people's commands; it may be somebody's");
@@ -118,16 +118,6 @@ const SOMEBODYS: [&str; 34] = [
     "ansible-playbook",
     "helm",
 ];
-
-/// Whether a server's name says that people run their own commands through it.
-pub(super) fn runs_commands(server: &str) -> bool {
-    const WORDS: [&str; 13] = [
-        "terminal", "shell", "command", "console", "tmux", "ssh", "bash", "pty", "runner", "jupyter",
-        "notebook", "repl", "exec",
-    ];
-    let name = server.to_ascii_lowercase();
-    WORDS.iter().any(|word| name.contains(word))
-}
 
 fn is_busy(used: Duration, time: Duration, least: Duration) -> bool {
     used >= least && used.saturating_mul(IDLE) >= time

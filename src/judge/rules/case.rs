@@ -203,7 +203,7 @@ impl Case<'_> {
             let text = "it is a shell that a server has started; it may still have something to do";
             return Some(text.to_owned());
         }
-        if self.tree.head == Head::Kin && super::busy::runs_commands(&self.tree.name) {
+        if self.tree.head == Head::Kin && self.tree.runs_commands {
             return Some(format!("the server {} runs people's commands; this may be one", self.tree.name));
         }
         // A script that only starts a server looks like an agent that waits for one.
