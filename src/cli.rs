@@ -75,6 +75,7 @@ impl Command {
             Command::Explain(options) => &options.global,
             Command::Sweep(options) => &options.global,
             Command::Record(options) => &options.global,
+            Command::Discover(options) => &options.global,
             Command::Run(options) => &options.global,
             Command::Status(options) => &options.global,
             Command::Install(options) => &options.global,
@@ -133,6 +134,12 @@ pub enum Command {
     Status(Status),
     /// Write a process table with all facts, secrets hidden, to attach to a report
     Record(Record),
+    /// Show the MCP servers that your AI clients are configured to start, and learn their names
+    ///
+    /// Reads your clients' own configuration files (Claude Code, Codex, opencode, Cursor, VS Code and others) and derives from each
+    /// server a pattern that names its process. Arguments and environments, where secrets are, go no further. Only files of
+    /// your own are read, and by this command only: `run` and `sweep` never do.
+    Discover(Discover),
     /// Show or check the configuration
     Config(ConfigArgs),
     /// Have the service manager keep orphand running, or sweep every five minutes
@@ -232,6 +239,20 @@ pub struct Status {
 pub struct Record {
     /// Where to write it; standard output if not given
     pub file: Option<PathBuf>,
+    /// Options of every command
+    #[command(flatten)]
+    pub global: Global,
+}
+
+/// `orphand discover`
+#[derive(Args, Debug)]
+pub struct Discover {
+    /// Write what is new into conf.d/discovered.toml beside your configuration
+    #[arg(long)]
+    pub write: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
     /// Options of every command
     #[command(flatten)]
     pub global: Global,

@@ -22,6 +22,7 @@
 //! | [`reap`] | the escalation from SIGTERM to SIGKILL, as a state machine | process, tree |
 //! | [`host`] | the machine: the only room that reads it or signals | process, status, reap |
 //! | [`config`] | files -> layers -> settings | judge, reap, catalog |
+//! | [`discover`] | the servers that a person's clients start, from their files | redact, invocation, catalog, config |
 //! | [`look`] | one look: what to read of whom, then judging | host, judge |
 //! | [`sweep`] | a look followed by reaping | look, reap |
 //! | [`state`] | the memory as a file; where a daemon can be found | memory |
@@ -41,6 +42,7 @@ pub mod commands;
 pub mod config;
 pub mod control;
 pub mod daemon;
+pub mod discover;
 pub mod host;
 pub mod install;
 pub mod invocation;

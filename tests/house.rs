@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rooms from the one that knows nothing to the one that knows everything, as `src/lib.rs` lists them.
-const ORDER: [&str; 23] = [
+const ORDER: [&str; 24] = [
     "process",
     "words",
     "redact",
@@ -19,6 +19,7 @@ const ORDER: [&str; 23] = [
     "reap",
     "host",
     "config",
+    "discover",
     "look",
     "sweep",
     "state",

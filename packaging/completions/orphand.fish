@@ -43,6 +43,7 @@ complete -c orphand -n "__fish_orphand_needs_command" -f -a "sweep" -d 'Take dow
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "run" -d 'Stay, and take them down as they appear: the daemon'
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "status" -d 'Show whether the daemon runs, what it has done, and what it cannot see'
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "record" -d 'Write a process table with all facts, secrets hidden, to attach to a report'
+complete -c orphand -n "__fish_orphand_needs_command" -f -a "discover" -d 'Show the MCP servers that your AI clients are configured to start, and learn their names'
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "config" -d 'Show or check the configuration'
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "install" -d 'Have the service manager keep orphand running, or sweep every five minutes'
 complete -c orphand -n "__fish_orphand_needs_command" -f -a "uninstall" -d 'Undo `install`: stop orphand and take its service away'
@@ -129,6 +130,20 @@ complete -c orphand -n "__fish_orphand_using_subcommand record" -l color -d 'Whe
 always\t'Always'
 never\t'Never'"
 complete -c orphand -n "__fish_orphand_using_subcommand record" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l config -d 'Read this configuration file too; it wins over the others' -r -F
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'
+warn\t'And what is doubtful'
+info\t'And what is done'
+debug\t'And every signal'
+trace\t'Everything'
+json\t'One JSON object a line'"
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l color -d 'When to use colour' -r -f -a "auto\t'On a terminal, unless NO_COLOR is set'
+always\t'Always'
+never\t'Never'"
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l write -d 'Write what is new into conf.d/discovered.toml beside your configuration'
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -l json -d 'Print JSON'
+complete -c orphand -n "__fish_orphand_using_subcommand discover" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l config -d 'Read this configuration file too; it wins over the others' -r -F
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l set -d 'Set one value, for example orphan.min_age=5m; may be given more than once' -r -f
 complete -c orphand -n "__fish_orphand_using_subcommand config; and not __fish_seen_subcommand_from show check default" -l log -d 'How much to say on stderr; `json` (or `debug,json`) says it in JSON' -r -f -a "error\t'Only what failed'

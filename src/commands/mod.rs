@@ -2,6 +2,7 @@
 
 mod completions;
 mod config;
+mod discover;
 mod explain;
 mod install;
 mod man;
@@ -37,6 +38,7 @@ pub fn run(global: &Global, command: &Command) -> anyhow::Result<ExitCode> {
         Command::Record(options) => record::run(global, options),
         Command::Run(options) => run::run(global, options),
         Command::Status(options) => status::run(global, options),
+        Command::Discover(options) => discover::run(global, options),
         Command::Config(options) => config::run(global, &options.verb),
         Command::Install(options) => install::run(global, options),
         Command::Uninstall(options) => install::uninstall(global, options),

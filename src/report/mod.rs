@@ -1,10 +1,12 @@
 //! What people and programs read: tables, JSON, and nothing in them that is secret or could harm a terminal.
 
+mod discovered;
 mod facts;
 mod json;
 mod status;
 mod text;
 
+pub use discovered::{discovered_json, discovered_text};
 pub use json::{command_json, explain_json, no_tree_json, scan_json, sweep_json};
 pub use status::status_text;
 pub use text::{explain_text, scan_text, sweep_text};
