@@ -141,6 +141,12 @@ impl Search<'_> {
                 }
             };
             for mut entry in entries {
+                // An extension's manifest describes one server without a name.
+                if entry.name == "mcp_config"
+                    && let Some(folder) = path.parent().and_then(Path::file_name)
+                {
+                    entry.name = folder.to_string_lossy().into_owned();
+                }
                 if place.within.as_deref() == Some("project") {
                     entry.project = Some(base.clone());
                 }
