@@ -143,7 +143,7 @@ pub(super) fn derive(name: &str, words: &[String], catalog: &Catalog, guard: &Gu
         && let Some(line) = guard.line_of_program(&pattern)
     {
         return Derived::LeftOut(format!(
-            "`{line}` is the same program; name what it starts in a [[server]]"
+            "its program has other uses, such as `{line}`; name what it starts in a [[server]]"
         ));
     }
     let alone = match pattern.compiled(name) {
@@ -384,8 +384,11 @@ fn lines(invocation: &Invocation, pattern: &Pattern) -> Vec<String> {
     }
     lines.extend(word("module").map(|module| format!("python -m {module}{job}")));
     lines.extend(word("image").map(|image| format!("docker run {image}")));
-    lines.extend(word("path").map(|path| format!("{path}{job}")));
-    lines.extend(word("script").map(|script| format!("node .../{script}{job}")));
+    // In front of a script stands what runs it, where nothing else stands in front of that.
+    let is_script = invocation.kind == Kind::Script && invocation.through.is_empty();
+    let by = if is_script { format!("{} ", invocation.program) } else { String::new() };
+    lines.extend(word("path").map(|path| format!("{by}{path}{job}")));
+    lines.extend(word("script").map(|script| format!("{by}.../{script}{job}")));
     lines.extend(word("directory").map(|directory| format!("bun run --cwd {directory} start")));
     lines
 }

@@ -4,6 +4,7 @@ mod adopters;
 mod browsers;
 mod command_line;
 mod daemon;
+mod discovered;
 mod duty;
 mod evidence;
 mod faults;

@@ -290,6 +290,11 @@ impl Stage {
         status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok()).expect("a parent")
     }
 
+    /// A home for a user; whoever needs one makes it.
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// Runs orphand with the stage's options.
     pub fn orphand(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().expect("orphand runs")
