@@ -6,13 +6,14 @@ pub(crate) use text::glob;
 pub use text::{PatternError, PatternText, Strength, Words};
 
 use crate::invocation::{Invocation, Kind, base_name};
-use globset::{GlobMatcher, GlobSet, GlobSetBuilder};
+use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 use text::{
     DIRECTORY, FIELDS, IMAGE, MODULE, PACKAGE, PATH, PROGRAM, PROJECT, SCRIPT, command_of_package,
-    expression_of, refuse_interpreter, refuse_meaningless, refuse_too_broad,
+    expression_of, parsed_glob, refuse_interpreter, refuse_meaningless, refuse_too_broad,
 };
 
 /// What a process is to us.
@@ -55,9 +56,9 @@ pub struct Pattern {
     /// The option by which a watchdog is told whom it watches.
     pub parent_pid_arg: Option<String>,
     subcommands: Vec<Vec<String>>,
-    arguments: Vec<GlobMatcher>,
+    arguments: WordSet,
     except_programs: Vec<String>,
-    except_names: Vec<GlobMatcher>,
+    except_names: WordSet,
     except_arguments: Vec<String>,
     run_by: Vec<String>,
     specific: bool,
@@ -92,6 +93,40 @@ pub struct Catalog {
     patterns: Vec<Pattern>,
     fields: [Field; FIELDS],
     expressions: Vec<(Regex, PatternIndex)>,
+}
+
+/// A set of words, some of them with `*`. Those are seldom asked for and dear to compile: that is done when they are.
+#[derive(Debug, Default)]
+struct WordSet {
+    literal: HashSet<String>,
+    globs: Vec<Glob>,
+    compiled: OnceLock<Vec<GlobMatcher>>,
+}
+
+impl WordSet {
+    fn of(words: &Words) -> Result<WordSet, String> {
+        let (globs, literal): (Vec<&String>, Vec<&String>) =
+            words.as_slice().iter().partition(|word| is_glob(word));
+        Ok(WordSet {
+            literal: literal.into_iter().cloned().collect(),
+            globs: globs.into_iter().map(|word| parsed_glob(word)).collect::<Result<_, _>>()?,
+            compiled: OnceLock::new(),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.literal.is_empty() && self.globs.is_empty()
+    }
+
+    fn contains(&self, word: &str) -> bool {
+        let compile = || self.globs.iter().map(Glob::compile_matcher).collect();
+        self.literal.contains(word)
+            || self.compiled.get_or_init(compile).iter().any(|glob| glob.is_match(word))
+    }
+}
+
+fn is_glob(word: &str) -> bool {
+    word.contains(['*', '?', '[', '{'])
 }
 
 /// Literal words in a map, the others in one automaton.
@@ -140,9 +175,8 @@ impl Catalog {
                             refuse_interpreter(word).map_err(fail)?;
                         }
                     }
-                    if word.contains(['*', '?', '[', '{']) {
-                        let glob = glob(word).map_err(fail)?;
-                        builders[field].add(glob.glob().clone());
+                    if is_glob(word) {
+                        builders[field].add(parsed_glob(word).map_err(fail)?);
                         catalog.fields[field].owners.push(index);
                     } else {
                         catalog.fields[field].literal.entry(word.clone()).or_default().push(index);
@@ -156,9 +190,6 @@ impl Catalog {
             if let Some(expression) = &text.cmdline {
                 catalog.expressions.push((expression_of(expression).map_err(fail)?, index));
             }
-            let globs =
-                |words: &Words| words.as_slice().iter().map(|word| glob(word)).collect::<Result<_, _>>();
-            let (arguments, except_names) = (globs(&text.argument), globs(&text.except));
             catalog.patterns.push(Pattern {
                 role,
                 own,
@@ -170,9 +201,9 @@ impl Catalog {
                 subcommands: (text.subcommand.as_slice().iter())
                     .map(|words| words.split_whitespace().map(str::to_owned).collect())
                     .collect(),
-                arguments: arguments.map_err(fail)?,
+                arguments: WordSet::of(&text.argument).map_err(fail)?,
                 except_programs: text.except_program.as_slice().to_vec(),
-                except_names: except_names.map_err(fail)?,
+                except_names: WordSet::of(&text.except).map_err(fail)?,
                 except_arguments: text.except_argument.as_slice().to_vec(),
                 run_by: text.run_by.as_slice().to_vec(),
                 specific: text.is_specific(),
@@ -325,15 +356,14 @@ impl Pattern {
                 words.iter().all(|word| given.next() == Some(word))
             });
         let argument = self.arguments.is_empty()
-            || self
-                .arguments
-                .iter()
-                .any(|wanted| invocation.arguments.iter().any(|word| wanted.is_match(word)));
+            || invocation.arguments.iter().any(|word| self.arguments.contains(word));
         let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
-        let excepted = self.except_programs.contains(&invocation.program)
-            || invocation.arguments.iter().any(|word| self.except_arguments.contains(word))
-            || invocation.names().any(|name| self.except_names.iter().any(|except| except.is_match(name)));
-        subcommand && argument && run_by && !excepted
+        let excepted = || {
+            self.except_programs.contains(&invocation.program)
+                || invocation.arguments.iter().any(|word| self.except_arguments.contains(word))
+                || invocation.names().any(|name| self.except_names.contains(name))
+        };
+        subcommand && argument && run_by && !excepted()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Patterns as people write them, and what is refused of them.
 
 use super::Role;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -176,11 +176,13 @@ pub(super) fn command_of_package(package: &str) -> Option<&str> {
 
 /// `*` stays within one path component, `**` does not.
 pub(crate) fn glob(word: &str) -> Result<GlobMatcher, String> {
-    GlobBuilder::new(word)
-        .literal_separator(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| format!("`{word}` is no glob: {error}"))
+    parsed_glob(word).map(|glob| glob.compile_matcher())
+}
+
+/// The same, not compiled yet.
+pub(super) fn parsed_glob(word: &str) -> Result<Glob, String> {
+    let parsed = GlobBuilder::new(word).literal_separator(true).build();
+    parsed.map_err(|error| format!("`{word}` is no glob: {error}"))
 }
 
 pub(super) fn expression_of(expression: &str) -> Result<Regex, String> {

@@ -203,7 +203,7 @@ fn naming(invocation: &Invocation, words: &[String]) -> Result<Pattern, String> 
         Kind::Shell => {
             Err("a shell script of several commands; name what it starts in a [[server]]".to_owned())
         }
-        Kind::Inline => Err("code on the command line has no name".to_owned()),
+        Kind::Inline => Err("nothing on its command line says what it runs".to_owned()),
         Kind::Script => script(invocation),
         _ if unknown(target) => {
             Err("only the client knows what it starts: there is a variable in it".to_owned())
@@ -327,7 +327,13 @@ fn script(invocation: &Invocation) -> Result<Pattern, String> {
     let says_something = parts.iter().any(|part| !is_anybodys(stem(part)));
     let own_name = parts.last().is_some_and(|name| stem(name).contains("mcp") && !is_anybodys(stem(name)));
     if parts.is_empty() || !says_something || (parts.len() < 2 && !own_name) {
-        return Err(anybodys(end, "script"));
+        // Behind an option that nobody knows the word may be anything, also a secret.
+        let shown = parts.iter().all(|part| is_anybodys(stem(part)));
+        return Err(if shown && !parts.is_empty() {
+            anybodys(end, "script")
+        } else {
+            "a script without its folder may be anybody's; start it by its full path, or name it in a [[server]] yourself".to_owned()
+        });
     }
     // A pattern looks at the last five names of a path.
     let last = parts.len().saturating_sub(4);

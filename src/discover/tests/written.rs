@@ -87,11 +87,14 @@ fn no_secret_leaves_the_room() {
             "e":{"command":"uvx","args":["--index","https://hunter2@x/","--from","git+https://hunter2:hunter2@x/y/acme-git.git@hunter2","acme-git"]},
             "f":{"command":"npx","args":["--unknown-token","hunter2","acme-f"]},
             "g":{"command":"node","args":["server.js","hunter2"]},
-            "h":{"command":"env","args":["K=hunter2","acme-billing"]}
+            "h":{"command":"env","args":["K=hunter2","acme-billing"]},
+            "i":{"command":"node","args":["--unknown","hunter2","server.js"]},
+            "j":{"command":"node","args":["hunter2"]},
+            "k":{"command":"bash","args":["-c","hunter2 | x"]}
         }}"#,
     );
     let found = home.discover();
-    assert_eq!(found.servers.len(), 8);
+    assert_eq!(found.servers.len(), 11);
     let text = written(&found, &home, None);
     let shown = debug_of_what_is_shown(&found);
     for said in [text, shown] {
