@@ -17,7 +17,7 @@ const MARKS: [&str; 10] = [
 ];
 
 /// Directories that automation tools keep their profiles and browsers in.
-const PLACES: [&str; 10] = [
+const PLACES: [&str; 11] = [
     "/ms-playwright/",
     "playwright_chromiumdev_profile-",
     "playwright_firefoxdev_profile-",
@@ -25,21 +25,23 @@ const PLACES: [&str; 10] = [
     "puppeteer_dev_chrome_profile-",
     "puppeteer_dev_firefox_profile-",
     "/chrome-devtools-mcp/",
+    "/chrome-devtools-mcp-cli/",
     "agent-browser-chrome-",
     "/.cache/rod/",
     "/ms-playwright-go/",
 ];
 
 /// Browsers that are made for automation.
-const PROGRAMS: [&str; 5] =
-    ["chrome-headless-shell", "headless_shell", "camoufox", "camoufox-bin", "pw_run.sh"];
+const PROGRAMS: [&str; 6] =
+    ["chrome-headless-shell", "headless_shell", "camoufox", "camoufox-bin", "lightpanda", "pw_run.sh"];
 
 /// Programs that are parts of a browser.
-const HELPERS: [&str; 6] = [
+const HELPERS: [&str; 7] = [
     "plugin-container",
     "WebKitWebProcess",
     "WebKitNetworkProcess",
     "WebKitGPUProcess",
+    "WPEGPUProcess",
     "WPEWebProcess",
     "WPENetworkProcess",
 ];
@@ -102,4 +104,50 @@ fn is_made_for_automation(arguments: &[String]) -> bool {
 /// Chromium rewrites its command line into one element, so every element is split once more.
 fn words(arguments: &[String]) -> impl Iterator<Item = &str> {
     arguments.iter().flat_map(|argument| argument.split_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_automated_line(line: &str) -> bool {
+        is_automated(&shell_words::split(line).unwrap())
+    }
+
+    #[test]
+    fn every_mark_of_the_field_is_known() {
+        let rows = [
+            "/opt/google/chrome/chrome --user-data-dir=/home/u/.cache/ms-playwright/mcp-chrome-1f0a about:blank",
+            "'/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' --user-data-dir=/Users/u/Library/Caches/ms-playwright/mcp-chrome",
+            "chromium --user-data-dir=/tmp/playwright_chromiumdev_profile-x --remote-debugging-pipe --no-startup-window",
+            "firefox -profile /tmp/playwright_firefoxdev_profile-x -juggler-pipe",
+            "chrome --user-data-dir=/home/u/Library/Caches/ms-playwright/daemon/x/ud-default-chrome",
+            "chrome --user-data-dir=/home/u/.cache/chrome-devtools-mcp/chrome-profile --hide-crash-restore-bubble",
+            "chrome --user-data-dir=/home/u/.cache/chrome-devtools-mcp-cli/chrome-profile-beta",
+            "chrome --user-data-dir=/tmp/puppeteer_dev_chrome_profile-x",
+            "firefox --profile /tmp/puppeteer_dev_firefox_profile-x",
+            "chrome --headless=new --enable-unsafe-swiftshader --user-data-dir=/tmp/agent-browser-chrome-x",
+            "chromium --user-data-dir=/home/u/.cache/rod/user-data/x",
+            "chrome --remote-debugging-port=9222 --user-data-dir=/home/u/.config/google-chrome",
+            "chrome-headless-shell --type=gpu-process",
+            "lightpanda serve",
+            "MiniBrowser --inspector-pipe",
+        ];
+        for line in rows {
+            assert!(is_automated_line(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_persons_browser_has_none() {
+        for line in [
+            "/opt/google/chrome/chrome",
+            "/opt/google/chrome/chrome --type=renderer --crashpad-handler-pid=7 --user-data-dir=/home/u/.config/google-chrome",
+            "firefox -contentproc {8f1e} 7 tab",
+            "'/Applications/Google Chrome.app/Contents/MacOS/Google Chrome' --profile-directory=Default",
+            "chromium --password-store=basic https://example.org/ms-playwright",
+        ] {
+            assert!(!is_automated_line(line), "{line}");
+        }
+    }
 }
