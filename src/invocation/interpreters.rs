@@ -29,7 +29,7 @@ pub(super) fn value_options(name: &str) -> &'static [&'static str] {
     }
 }
 
-fn is_interpreter(name: &str) -> bool {
+pub(super) fn is_interpreter(name: &str) -> bool {
     is_python(name)
         || matches!(
             name,
@@ -55,12 +55,96 @@ fn is_python(name: &str) -> bool {
     })
 }
 
+/// Options that only look at the file, or do something else with it than run it.
+fn only_looks(name: &str, option: &str) -> bool {
+    match name {
+        "node" | "nodejs" => matches!(option, "--test" | "--check" | "-c"),
+        "ruby" | "perl" => option == "-c",
+        "php" => matches!(option, "-l" | "-i"),
+        _ => false,
+    }
+}
+
+/// Options of an interpreter that take no value, as far as their form tells.
+fn stands_alone(name: &str, option: &str) -> bool {
+    let starts = |starts: &[&str]| starts.iter().any(|start| option.starts_with(start));
+    option.contains('=')
+        || match name {
+            "node" | "nodejs" | "tsx" | "ts-node" => starts(&[
+                "--experimental",
+                "--no-",
+                "--enable-",
+                "--trace",
+                "--inspect",
+                "--use-",
+                "--preserve",
+                "--max-",
+                "--harmony",
+                "--expose",
+                "--stack",
+                "--abort",
+                "--esm",
+                "--transpile-only",
+                "--watch",
+                "--es-module",
+                "--openssl",
+                "--unhandled",
+                "--throw",
+                "--insecure",
+            ]),
+            "bun" => starts(&[
+                "--silent",
+                "--bun",
+                "--smol",
+                "--hot",
+                "--watch",
+                "--no-",
+                "--if-present",
+                "-i",
+                "-b",
+            ]),
+            "deno" => starts(&[
+                "-A",
+                "--allow-",
+                "-N",
+                "-R",
+                "-W",
+                "-E",
+                "-S",
+                "-I",
+                "-q",
+                "--quiet",
+                "--no-",
+                "--unstable",
+                "-r",
+                "--reload",
+                "--cached-only",
+                "--node-modules-dir",
+                "-P",
+                "--frozen",
+                "--watch",
+                "--check",
+                "--deny-",
+            ]),
+            "java" => starts(&["-D", "-X", "-ea", "-da", "-server", "--enable-", "-javaagent", "-agent"]),
+            "dotnet" => false,
+            _ => option.len() <= 4 && !option.starts_with("--"),
+        }
+}
+
 /// What an interpreter runs; `None` when the program is none.
 pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
     if !is_interpreter(name) {
         return None;
     }
+    // `deno task NAME` starts what the project's file says.
+    if name == "deno" && rest.first().is_some_and(|word| word == "task") {
+        let mut found = Invocation::new(Kind::Native, name, rest);
+        found.commands.push("deno task".to_owned());
+        return Some(found);
+    }
     let mut directory = None;
+    let mut doubtful = false;
     let mut at = 0;
     while let Some(word) = rest.get(at) {
         at += 1;
@@ -77,6 +161,9 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
                 return Some(Invocation::new(Kind::Inline, name, after(at)));
             }
             (_, "-c") if is_python(name) => return Some(Invocation::new(Kind::Inline, name, after(at))),
+            (_, option) if only_looks(name, option) => {
+                return Some(Invocation::new(Kind::Inline, name, after(at)));
+            }
             ("bun", "--cwd") => directory = rest.get(at).map(|path| paths::normal(path)),
             (_, "--") => return rest.get(at).map(|script| script_of(script, after(at + 1))),
             _ => {}
@@ -84,17 +171,19 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
         if let Some(value) = word.strip_prefix("--cwd=") {
             directory = Some(paths::normal(value));
         } else if value_options(name).contains(&word.as_str()) {
-            at += 1;
+            (at, doubtful) = (at + 1, false);
         } else if !word.starts_with('-') || word == "-" {
             if let Some(package) = package_of_deno(name, word) {
                 // Deno runs it itself, so this is no wrapper.
                 let mut found = Invocation::new(Kind::Package, package, after(at));
                 found.packages.push(paths::package_name(package));
-                return Some(found);
+                return Some(found.doubted(doubtful));
             }
             let mut found = script_of(word, after(at));
             found.directory = directory;
-            return Some(found);
+            return Some(found.doubted(doubtful));
+        } else {
+            doubtful = !stands_alone(name, word);
         }
     }
     Some(Invocation::new(Kind::Inline, name, rest))

@@ -60,6 +60,9 @@ pub struct Invocation {
     pub directory: Option<String>,
     /// Arguments of the target.
     pub arguments: Vec<String>,
+    /// An option that nobody knows stands in front of the target, which may be its value.
+    #[serde(skip)]
+    pub doubtful: bool,
     /// Wrappers it was seen through, outermost first: `["npm exec"]`, `["sh -c", "env"]`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub through: Vec<String>,
@@ -88,7 +91,8 @@ impl Invocation {
     pub fn of_line(line: &str) -> Option<Invocation> {
         let words =
             shell_words::split(line).unwrap_or_else(|_| line.split_whitespace().map(str::to_owned).collect());
-        Invocation::of(&rejoin_shell_script(words))
+        // `A=1 npx x`: a shell's way to set a variable, which is no part of the process's own line.
+        Invocation::of(&rejoin_shell_script(without_assignments(&words).to_vec()))
     }
 
     /// The name that people would call the target by.
@@ -163,14 +167,26 @@ impl Invocation {
             project: None,
             directory: None,
             arguments: arguments.to_vec(),
+            doubtful: false,
             through: Vec::new(),
         }
+    }
+
+    fn doubted(mut self, doubtful: bool) -> Invocation {
+        self.doubtful |= doubtful;
+        self
     }
 
     fn seen_through(mut self, wrapper: &str) -> Invocation {
         self.through.insert(0, wrapper.to_owned());
         self
     }
+}
+
+/// Words without the assignments in front: `A=1 npx x`, as a shell or `env` reads them.
+pub fn without_assignments(words: &[String]) -> &[String] {
+    let first = words.iter().position(|word| !shell::is_assignment(word)).unwrap_or(words.len());
+    &words[first..]
 }
 
 /// Wrappers may be nested; nobody nests them deeper than this, and a hostile line must not run the stack out.

@@ -31,7 +31,11 @@ pub fn normal(path: &str) -> String {
             _ => parts.push(part),
         }
     }
-    parts.join("/")
+    // `/x/` is `/x`.
+    while parts.len() > 1 && parts.last() == Some(&"") {
+        parts.pop();
+    }
+    if parts == [""] && path.starts_with('/') { "/".to_owned() } else { parts.join("/") }
 }
 
 /// A package specification without its version: `@scope/name@1.2` and `name==1.2` give the name.

@@ -64,10 +64,12 @@ pub(super) fn resolve(name: &str, rest: &[String], depth: usize) -> Option<Invoc
     Some(Invocation::new(Kind::Shell, name, rest))
 }
 
-/// The program that a shim of asdf, pyenv or their like stands for: `bash /home/u/.asdf/shims/npx`.
+/// The program that a shim of asdf, pyenv or their like becomes: `bash /home/u/.asdf/shims/npx`.
 fn shim(path: &str) -> Option<&str> {
+    const ROOTS: [&str; 6] = ["/.asdf", "/.pyenv", "/.rbenv", "/.nodenv", "/.goenv", "/mise"];
     let (folder, name) = path.rsplit_once('/')?;
-    (folder.ends_with("/shims") && !name.contains('.')).then_some(name)
+    let root = folder.strip_suffix("/shims")?;
+    (ROOTS.iter().any(|known| root.ends_with(known)) && !name.contains('.')).then_some(name)
 }
 
 /// `rest` is the script and its positional arguments (`$0` first).
