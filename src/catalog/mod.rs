@@ -3,7 +3,7 @@
 mod text;
 
 pub(crate) use text::glob;
-pub use text::{PatternError, PatternText, Strength, Words};
+pub use text::{PatternError, PatternText, Strength, Words, is_any_shell, language_of};
 
 use crate::invocation::{Invocation, Kind, base_name};
 use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
@@ -55,10 +55,12 @@ pub struct Pattern {
     pub listens: bool,
     /// The option by which a watchdog is told whom it watches.
     pub parent_pid_arg: Option<String>,
-    subcommands: Vec<Vec<String>>,
+    /// Each a row of words; an empty one stands for no word at all.
+    subcommands: Vec<Vec<WordSet>>,
     arguments: WordSet,
     except_programs: Vec<String>,
     except_names: WordSet,
+    only: WordSet,
     except_arguments: Vec<String>,
     run_by: Vec<String>,
     specific: bool,
@@ -144,9 +146,13 @@ impl Field {
         }
     }
 
+    fn find_glob(&self, word: &str, found: &mut Vec<PatternIndex>) {
+        found.extend(self.globs.matches(word).into_iter().map(|at| self.owners[at]));
+    }
+
     fn find(&self, word: &str, found: &mut Vec<PatternIndex>) {
         self.find_literal(word, found);
-        found.extend(self.globs.matches(word).into_iter().map(|at| self.owners[at]));
+        self.find_glob(word, found);
     }
 }
 
@@ -171,12 +177,14 @@ impl Catalog {
                 for word in words.as_slice() {
                     if !narrowed {
                         refuse_too_broad(word).map_err(fail)?;
-                        if role == Role::Server {
+                        if role == Role::Server && [PACKAGE, PROGRAM, SCRIPT, PATH].contains(&field) {
                             refuse_interpreter(word).map_err(fail)?;
                         }
                     }
                     if is_glob(word) {
-                        builders[field].add(parsed_glob(word).map_err(fail)?);
+                        // `*` stays within one part of a module's name, too.
+                        let word = if field == MODULE { word.replace('.', "/") } else { word.clone() };
+                        builders[field].add(parsed_glob(&word).map_err(fail)?);
                         catalog.fields[field].owners.push(index);
                     } else {
                         catalog.fields[field].literal.entry(word.clone()).or_default().push(index);
@@ -199,11 +207,18 @@ impl Catalog {
                 listens: text.listens,
                 parent_pid_arg: text.parent_pid_arg.clone(),
                 subcommands: (text.subcommand.as_slice().iter())
-                    .map(|words| words.split_whitespace().map(str::to_owned).collect())
-                    .collect(),
+                    .map(|words| {
+                        words
+                            .split_whitespace()
+                            .map(|word| WordSet::of(&Words::One(word.to_owned())))
+                            .collect()
+                    })
+                    .collect::<Result<_, _>>()
+                    .map_err(fail)?,
                 arguments: WordSet::of(&text.argument).map_err(fail)?,
                 except_programs: text.except_program.as_slice().to_vec(),
                 except_names: WordSet::of(&text.except).map_err(fail)?,
+                only: WordSet::of(&text.only).map_err(fail)?,
                 except_arguments: text.except_argument.as_slice().to_vec(),
                 run_by: text.run_by.as_slice().to_vec(),
                 specific: text.is_specific(),
@@ -293,7 +308,10 @@ impl Catalog {
                 }
             }
             Kind::Native => self.fields[PATH].find(target, found),
-            Kind::Module => self.fields[MODULE].find(target, found),
+            Kind::Module => {
+                self.fields[MODULE].find_literal(target, found);
+                self.fields[MODULE].find_glob(&target.replace('.', "/"), found);
+            }
             Kind::Image => self.fields[IMAGE].find(target, found),
             Kind::Package | Kind::Shell | Kind::Inline => {}
         }
@@ -353,7 +371,10 @@ impl Pattern {
         let subcommand = self.subcommands.is_empty()
             || self.subcommands.iter().any(|words| {
                 let mut given = invocation.leading_words();
-                words.iter().all(|word| given.next() == Some(word))
+                match words.as_slice() {
+                    [] => given.next().is_none(),
+                    words => words.iter().all(|word| given.next().is_some_and(|given| word.contains(given))),
+                }
             });
         let argument = self.arguments.is_empty()
             || invocation.arguments.iter().any(|word| self.arguments.contains(word));
@@ -363,7 +384,8 @@ impl Pattern {
                 || invocation.arguments.iter().any(|word| self.except_arguments.contains(word))
                 || invocation.names().any(|name| self.except_names.contains(name))
         };
-        subcommand && argument && run_by && !excepted()
+        let only = self.only.is_empty() || invocation.names().any(|name| self.only.contains(name));
+        subcommand && argument && run_by && only && !excepted()
     }
 }
 

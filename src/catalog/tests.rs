@@ -78,7 +78,7 @@ fn servers_of_the_reports_are_known_by_name() {
 #[test]
 fn what_is_merely_likely_is_weak() {
     let catalog = shipped();
-    let likely = ["mcp-backup --all", "/opt/mcp-train-model", "python3 train_mcp.py"];
+    let likely = ["mcp-backup --all", "/opt/mcp-train-model", "python3 billing_mcp.py"];
     for line in likely {
         let found = role(&catalog, line).unwrap_or_else(|| panic!("{line:?} is nothing"));
         assert_eq!((found.0, found.1), (Role::Server, Strength::Weak), "{line:?}");

@@ -1,6 +1,7 @@
 //! Patterns as people write them, and what is refused of them.
 
 use super::Role;
+use crate::invocation::base_name;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,7 @@ pub struct PatternText {
     /// File name of a script, or the end of its path.
     #[serde(default)]
     pub script: Words,
-    /// Python module; `name.*` for its submodules.
+    /// Python module; `name.*` for its submodules, `name.**` for those below them, too.
     #[serde(default)]
     pub module: Words,
     /// Container image without tag.
@@ -89,6 +90,9 @@ pub struct PatternText {
     /// Names that are not meant, although a naming key fits: of packages, commands, modules and script files.
     #[serde(default)]
     pub except: Words,
+    /// Names of which one must be there beside what a naming key says: `start` in `bun run --cwd DIR start`.
+    #[serde(default)]
+    pub only: Words,
     /// Words that none of the arguments may be: `list` in `x mcp list`.
     #[serde(default)]
     pub except_argument: Words,
@@ -227,24 +231,70 @@ pub(super) fn refuse_too_broad(word: &str) -> Result<(), String> {
 
 /// A server pattern must not name an interpreter or a shell: it would name every program that is written in it.
 pub(super) fn refuse_interpreter(word: &str) -> Result<(), String> {
-    const LANGUAGES: [(&str, &str); 9] = [
-        ("node", "Node.js"),
-        ("nodejs", "Node.js"),
-        ("bun", "Bun"),
-        ("deno", "Deno"),
-        ("python", "Python"),
-        ("python3", "Python"),
-        ("ruby", "Ruby"),
-        ("java", "Java"),
-        ("php", "PHP"),
-    ];
-    if let Some((_, language)) = LANGUAGES.iter().find(|(name, _)| *name == word) {
+    if word.starts_with('@') {
+        return Ok(());
+    }
+    let name = base_name(word);
+    if let Some(language) = language_of(name) {
         return Err(format!(
             "`{word}` would name every {language} program; name its script, module or package"
         ));
     }
-    if ["sh", "bash", "dash", "zsh", "fish", "ksh"].contains(&word) {
+    if is_any_shell(name) {
         return Err(format!("`{word}` would name every shell; name what it runs"));
     }
     Ok(())
+}
+
+/// The language that a program of this name runs, with or without its version: `python3.12`, `node-20`, `php8.3`.
+pub fn language_of(name: &str) -> Option<&'static str> {
+    const LANGUAGES: [(&str, &str); 37] = [
+        ("node", "Node.js"),
+        ("nodejs", "Node.js"),
+        ("bun", "Bun"),
+        ("deno", "Deno"),
+        ("tsx", "TypeScript"),
+        ("ts-node", "TypeScript"),
+        ("vite-node", "TypeScript"),
+        ("esno", "TypeScript"),
+        ("jiti", "TypeScript"),
+        ("zx", "zx"),
+        ("babel-node", "JavaScript"),
+        ("gjs", "JavaScript"),
+        ("python", "Python"),
+        ("pypy", "Python"),
+        ("ipython", "Python"),
+        ("ruby", "Ruby"),
+        ("jruby", "Ruby"),
+        ("irb", "Ruby"),
+        ("java", "Java"),
+        ("kotlin", "Kotlin"),
+        ("groovy", "Groovy"),
+        ("scala", "Scala"),
+        ("clojure", "Clojure"),
+        ("php", "PHP"),
+        ("perl", "Perl"),
+        ("lua", "Lua"),
+        ("luajit", "Lua"),
+        ("tclsh", "Tcl"),
+        ("guile", "Guile"),
+        ("racket", "Racket"),
+        ("elixir", "Elixir"),
+        ("mix", "Elixir"),
+        ("erl", "Erlang"),
+        ("julia", "Julia"),
+        ("octave", "Octave"),
+        ("Rscript", "R"),
+        ("dotnet", ".NET"),
+    ];
+    let name = name.trim_start_matches('.').trim_end_matches("-wrapped");
+    let bare = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || ".-_".contains(letter));
+    LANGUAGES.iter().find(|(known, _)| *known == bare).map(|(_, language)| *language)
+}
+
+/// Whether a program of this name is a shell, also one whose language is not read here.
+pub fn is_any_shell(name: &str) -> bool {
+    const OTHERS: [&str; 10] =
+        ["xonsh", "tcsh", "csh", "nu", "elvish", "osh", "yash", "pwsh", "powershell", "rc"];
+    crate::invocation::is_shell(name) || OTHERS.contains(&name)
 }

@@ -85,6 +85,8 @@ pub(super) struct Layer {
     pub(super) patterns: Vec<(Role, PatternText, Origin)>,
     /// Spare rules, in order.
     pub(super) spare: Vec<(SpareText, Origin)>,
+    /// Written by `discover`: its patterns come behind those of people.
+    pub(super) discovered: bool,
 }
 
 /// Lists of tables that hold patterns.

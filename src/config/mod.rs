@@ -82,6 +82,8 @@ pub struct Sources {
     pub set: Vec<String>,
     /// Whether files must belong to root and be writable by nobody else.
     pub only_roots_files: bool,
+    /// A file and the text to read in its place: what it would be like.
+    pub instead: Option<(PathBuf, String)>,
 }
 
 impl Sources {
@@ -98,7 +100,7 @@ impl Sources {
             drop_ins.sort();
             files.extend(drop_ins);
         }
-        Sources { files, explicit, set, only_roots_files: observer.machine }
+        Sources { files, explicit, set, only_roots_files: observer.machine, instead: None }
     }
 }
 
@@ -127,12 +129,22 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     let mut source = DefaultHasher::new();
     let mut layers = vec![Layer::parse(Origin::built_in("default.toml"), DEFAULT).map_err(ConfigError)?];
     let explicit = sources.explicit.iter().map(|path| (path, true));
-    for (path, required) in sources.files.iter().map(|path| (path, false)).chain(explicit) {
-        match read(path, required, sources.only_roots_files) {
+    let instead = sources.instead.as_ref();
+    let new = instead.map(|(path, _)| path).filter(|path| !sources.files.contains(path));
+    // What `discover` wrote gives way to what a person wrote: its values are read first.
+    let (discovered, written): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        new.into_iter().chain(&sources.files).partition(|path| is_discovered(path));
+    let files = discovered.into_iter().chain(written).map(|path| (path, false));
+    for (path, required) in files.chain(explicit) {
+        let text = match instead.filter(|(other, _)| other == path) {
+            Some((_, text)) => Ok(Some(text.clone())),
+            None => read(path, required, sources.only_roots_files),
+        };
+        match text {
             Ok(Some(text)) => {
                 (path, &text).hash(&mut source);
                 match Layer::parse(Origin::file(path), &text) {
-                    Ok(layer) => layers.push(layer),
+                    Ok(layer) => layers.push(Layer { discovered: is_discovered(path), ..layer }),
                     Err(found) => problems.extend(found),
                 }
             }
@@ -159,10 +171,15 @@ pub fn load(sources: &Sources) -> Result<Settings, ConfigError> {
     Err(ConfigError(problems))
 }
 
+fn is_discovered(path: &Path) -> bool {
+    path.ends_with("conf.d/discovered.toml")
+}
+
 /// A configuration larger than this is a mistake.
 const LARGEST: u64 = 4 * 1024 * 1024;
 
-fn read(path: &Path, required: bool, only_roots: bool) -> Result<Option<String>, String> {
+/// A file's text; `None` where there is none and none is required.
+pub(crate) fn read(path: &Path, required: bool, only_roots: bool) -> Result<Option<String>, String> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     let said = |error: std::io::Error| format!("cannot be read: {error}");
     // A FIFO would be waited for until somebody writes to it.

@@ -71,6 +71,7 @@ impl Settings {
         let mut merged: BTreeMap<String, (Value, Origin)> = BTreeMap::new();
         let mut patterns = Vec::new();
         let mut rules = Vec::new();
+        let mut discovered = Vec::new();
         for (at, layer) in layers.into_iter().enumerate() {
             for (key, (value, origin)) in layer.values {
                 if at > 0 && !merged.contains_key(&key) {
@@ -81,9 +82,10 @@ impl Settings {
                 }
                 merged.insert(key, (value, origin));
             }
-            patterns.extend(layer.patterns);
+            if layer.discovered { &mut discovered } else { &mut patterns }.extend(layer.patterns);
             rules.extend(layer.spare);
         }
+        patterns.extend(discovered);
         let mut own: Vec<(String, String, Origin)> = Vec::new();
         for (role, pattern, origin) in &patterns {
             own.push((format!("{role:?}").to_lowercase(), pattern.name.clone(), origin.clone()));

@@ -141,3 +141,33 @@ fn set_takes_bare_words_and_toml_and_refuses_the_rest() {
     assert!(set("mode=").unwrap_err().to_string().contains("it must be"));
     assert!(set("orphan.min_agee=1s").unwrap_err().to_string().contains("did you mean `orphan.min_age`?"));
 }
+
+#[test]
+fn what_discover_wrote_gives_way_to_what_a_person_wrote() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::create_dir(path("conf.d")).unwrap();
+    std::fs::write(
+        path("config.toml"),
+        "[live]\ncopies = 8\n[[server]]\nname = \"mine\"\nprogram = \"acme\"\n",
+    )
+    .unwrap();
+    std::fs::write(
+        path("conf.d/discovered.toml"),
+        "[live]\ncopies = 3\nidle_for = \"2h\"\n[[server]]\nname = \"found\"\nprogram = [\"acme\", \"acme-mcp\"]\n",
+    )
+    .unwrap();
+    let files = vec![path("config.toml"), path("conf.d/discovered.toml")];
+    let settings = load(&Sources { files: files.clone(), ..Sources::default() }).unwrap();
+    assert_eq!((settings.policy.live.copies, settings.policy.live.idle_for.as_secs()), (8, 7200));
+    let named = |line: &str| {
+        let found = settings.catalog.classify(&[line.to_owned()]).unwrap();
+        settings.catalog.pattern(found.pattern.unwrap()).name.clone()
+    };
+    assert_eq!((named("acme"), named("acme-mcp")), ("mine".to_owned(), "found".to_owned()));
+    // What a file would be like is read in its place, be it there or not.
+    let instead = Some((path("conf.d/discovered.toml"), "[live]\ncopies = no\n".to_owned()));
+    let error =
+        load(&Sources { files: files[..1].to_vec(), instead, ..Sources::default() }).unwrap_err().to_string();
+    assert!(error.contains("discovered.toml:2"), "{error}");
+}

@@ -51,13 +51,14 @@ impl<'a> Sample<'a> {
 
     /// What is wrong with a word that not even its own sample fits.
     pub(super) fn never_matches(&self, role: Role, pattern: &PatternText) -> Option<String> {
-        let hint = self.wrong_form().or_else(|| self.wrong_company(role, pattern))?;
+        let hint = self.wrong_form(role).or_else(|| self.wrong_company(role, pattern))?;
         Some(format!("{} never matches: {hint}", self.written()))
     }
 
     /// What people write who take one key for another.
-    fn wrong_form(&self) -> Option<&'static str> {
+    fn wrong_form(&self, role: Role) -> Option<&'static str> {
         let word = self.word;
+        let is_path = ["path", "directory", "project", "script"].contains(&self.key);
         Some(match self.key {
             "path" | "directory" | "script" if word.starts_with('~') => {
                 "`~` is not filled in; write the whole path, or begin with `**/`"
@@ -71,14 +72,17 @@ impl<'a> Sample<'a> {
             "program" if word.contains('/') => {
                 "a program is named without its folder; write `path` for one with it"
             }
+            _ if !is_path
+                && word.contains(char::is_whitespace)
+                && (role == Role::Server || self.key != "program") =>
+            {
+                "it is one name; what stands behind it goes into `subcommand` or `argument`"
+            }
             "package" if word.chars().skip(1).any(|letter| "@=<>".contains(letter)) => {
                 "write the package without its version"
             }
             "image" if base_name(word).contains([':', '@']) => "write the image without its tag",
             "module" if word.contains('/') || word.ends_with(".py") => "that is a file; write `script`",
-            "package" | "module" | "image" if word.contains(char::is_whitespace) => {
-                "it is one name; what stands behind it goes into `subcommand` or `argument`"
-            }
             _ => return None,
         })
     }
@@ -115,6 +119,7 @@ fn plainest(key: &str, word: String, pattern: &PatternText) -> Vec<String> {
         .any(|end| word.ends_with(end));
     match key {
         "package" => vec![by("npx"), word],
+        "program" if pattern.run_by.as_slice().contains(&word) => vec![word],
         "program" => in_front.into_iter().chain([word]).collect(),
         "script" if word.ends_with(".jar") => vec![by("java"), "-jar".to_owned(), format!("/x/{word}")],
         "script" => vec![interpreter, format!("/x/{word}")],
