@@ -182,6 +182,7 @@ pub struct Explain {
     pub pid: Option<i32>,
     /// A command line, as you would paste it from `ps`
     #[arg(long, value_name = "LINE", value_hint = clap::ValueHint::Other, group = "what", allow_hyphen_values = true)]
+    #[arg(value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub command: Option<String>,
     /// Judge a table that `orphand record` wrote, not this machine's
     #[arg(long, value_name = "FILE", conflicts_with = "command")]

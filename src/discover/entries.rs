@@ -32,6 +32,8 @@ pub(super) enum Start {
     Command(Vec<String>),
     /// Nothing: it connects to a server elsewhere.
     Remote,
+    /// Nothing that could be understood; why.
+    Odd(&'static str),
 }
 
 /// Values at a place in a file, each with the keys that `*` stood for.
@@ -101,7 +103,9 @@ fn text_of<'a>(map: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
 fn entry(name: &str, server: &Map<String, Value>, project: Option<PathBuf>) -> Option<Entry> {
     // Zed and Continue put what concerns the process one level down.
     let inner = ["transport", "command", "source"].iter().find_map(|key| server.get(*key)?.as_object());
-    let start = start(server).or_else(|| inner.and_then(start))?;
+    let odd = ["command", "cmd", "args"].iter().any(|key| server.contains_key(*key));
+    let odd = odd.then_some(Start::Odd("its `command` is no program with a list of `args`"));
+    let start = start(server).or_else(|| inner.and_then(start)).or(odd)?;
     let is = |key: &str, wanted: bool| server.get(key).and_then(Value::as_bool) == Some(wanted);
     let disabled =
         is("disabled", true) || is("enabled", false) || is("isActive", false) || is("active", false);
@@ -145,7 +149,13 @@ fn command(server: &Map<String, Value>) -> Option<Vec<String>> {
             })
             .collect()
     };
-    let arguments = ["args", "arguments"].iter().find_map(|key| server.get(*key)).map(words);
+    let arguments =
+        ["args", "arguments"].iter().find_map(|key| server.get(*key)).filter(|found| !found.is_null());
+    // One line in place of a list is started by no client as it looks.
+    let arguments = match arguments {
+        Some(found) if !found.is_array() => return None,
+        found => found.map(words),
+    };
     let program = ["command", "cmd", "path"].iter().find_map(|key| server.get(*key))?;
     let mut line = match program {
         Value::Array(_) => words(program),

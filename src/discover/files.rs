@@ -7,8 +7,10 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A configuration larger than this is none. Claude Code keeps histories in its file, which grows to some megabytes.
-pub(super) const LARGEST: u64 = 32 * 1024 * 1024;
+/// A configuration larger than this is none.
+pub(super) const LARGEST: u64 = 2 * 1024 * 1024;
+/// Claude Code keeps histories in its file, which grows to some megabytes.
+const LARGEST_OF_CLAUDE: u64 = 32 * 1024 * 1024;
 
 /// A file's text; `None` where there is none. An error says what is wrong with it, without a word of what is in it.
 ///
@@ -42,10 +44,11 @@ pub(super) fn read(person: &Person, base: &Path, path: &Path) -> Result<Option<S
     if meta.mode() & 0o002 != 0 {
         return Err("everybody may write to it, so anybody could have; not read (`chmod o-w` it)".to_owned());
     }
+    let largest = if path.ends_with(".claude.json") { LARGEST_OF_CLAUDE } else { LARGEST };
     let mut text = String::new();
-    match file.take(LARGEST + 1).read_to_string(&mut text) {
-        Ok(_) if text.len() as u64 > LARGEST => {
-            Err(format!("is larger than {} MB; not read", LARGEST / 1024 / 1024))
+    match file.take(largest + 1).read_to_string(&mut text) {
+        Ok(_) if text.len() as u64 > largest => {
+            Err(format!("is larger than {} MB; not read", largest / 1024 / 1024))
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::InvalidData => {

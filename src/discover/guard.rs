@@ -1,9 +1,8 @@
 //! Command lines that no discovered pattern may name: what runs on every machine, and everything that orphand knows as no server.
 
-use super::Pattern;
 use crate::catalog::Role;
 use crate::config::{ORDINARY, shipped};
-use crate::invocation::{Invocation, Kind, base_name};
+use crate::invocation::Invocation;
 
 /// Lines taken apart once.
 #[derive(Debug)]
@@ -32,19 +31,5 @@ impl Guard {
             .iter()
             .find(|(_, invocation, words)| names(invocation, words))
             .map(|(line, ..)| line.as_str())
-    }
-
-    /// A line that runs the very program of a pattern, wherever that is installed. One that is asked for its MCP server is another
-    /// thing: `gopls mcp`.
-    pub(super) fn line_of_program(&self, pattern: &Pattern) -> Option<&str> {
-        let narrowed = pattern
-            .keys
-            .iter()
-            .any(|(key, word)| ["subcommand", "argument"].contains(key) && word.contains("mcp"));
-        let (_, word) =
-            pattern.keys.iter().find(|(key, _)| ["program", "path"].contains(key)).filter(|_| !narrowed)?;
-        let is_it =
-            |line: &Invocation| line.kind == Kind::Native && base_name(&line.target) == base_name(word);
-        self.lines.iter().find(|(_, line, _)| is_it(line)).map(|(line, ..)| line.as_str())
     }
 }

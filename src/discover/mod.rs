@@ -10,6 +10,8 @@
 mod entries;
 mod files;
 mod guard;
+mod lines;
+mod naming;
 mod pattern;
 mod places;
 mod syntax;
@@ -18,9 +20,9 @@ mod tests;
 mod variables;
 mod written;
 
-pub use pattern::{Derived, Pattern};
+pub use pattern::{Derived, Entries, Pattern};
 pub use places::System;
-pub use written::{Existing, in_home, text as written_text};
+pub use written::{Existing, Written, in_home};
 
 use crate::catalog::Catalog;
 use crate::redact::sentence;
@@ -82,8 +84,8 @@ pub struct Discovery {
     pub servers: Vec<Server>,
     /// Files that were not used, and why.
     pub warnings: Vec<(PathBuf, String)>,
-    /// How many files were read.
-    pub files: usize,
+    /// The files that were read and understood.
+    pub read: BTreeSet<PathBuf>,
 }
 
 /// Reads the files of all clients. `catalog` is what orphand knows without its earlier discoveries.
@@ -129,7 +131,7 @@ impl Search<'_> {
                     continue;
                 }
             };
-            self.found.files += 1;
+            self.found.read.insert(path.clone());
             if let Some(names) = &place.names {
                 self.folders.entry(names.kind.clone()).or_default().extend(entries::folders(&value, names));
             }
@@ -187,19 +189,22 @@ impl Search<'_> {
     }
 
     fn finish(self, catalog: &Catalog) -> Discovery {
-        let Search { mut found, entries, .. } = self;
+        let Search { mut found, entries, person, .. } = self;
         let guard = Guard::new();
         for (client, file, variables, entry) in entries {
             let name = name_of(&entry.name);
-            let words = match &entry.start {
-                Start::Remote => None,
+            let (derived, sameness) = match &entry.start {
+                Start::Remote => (None, None),
+                Start::Odd(why) => (Some(Derived::LeftOut((*why).to_owned())), None),
                 Start::Command(words) => {
-                    Some(words.iter().map(|word| variables.fill_in(word)).collect::<Vec<String>>())
+                    let words: Vec<String> = words.iter().map(|word| variables.fill_in(word)).collect();
+                    let derived = pattern::derive(&name, &words, &person.home, catalog, &guard);
+                    (Some(derived), Some((words, entry.environment)))
                 }
             };
             found.servers.push(Server {
-                derived: words.as_ref().map(|words| pattern::derive(&name, words, catalog, &guard)),
-                sameness: words.map(|words| (words, entry.environment)),
+                derived,
+                sameness,
                 client,
                 name,
                 file,

@@ -10,7 +10,7 @@ pub(super) const UNKNOWN: char = '\u{fffc}';
 #[allow(clippy::unwrap_used, reason = "a literal that every test compiles")]
 static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(
-        r"\$\{\{.*?\}\}|\$\([^()]*\)|\$\{([^{}]*)\}|\{(?:env|file|input):[^{}]*\}|\$([A-Za-z_][A-Za-z0-9_]*)",
+        r"\$\{\{.*?\}\}|\$\([^()]*\)|\$\{([^{}]*)\}|\{(?:env|file|input):([^{}]*)\}|\$([A-Za-z_][A-Za-z0-9_]*)",
     )
     .unwrap()
 });
@@ -35,7 +35,7 @@ impl Variables {
             None => word.to_owned(),
         };
         let known = |found: &Captures<'_>| {
-            let name = found.get(1).or(found.get(2)).map_or("", |name| name.as_str());
+            let name = (1..=3).find_map(|group| found.get(group)).map_or("", |name| name.as_str());
             let bare = name.strip_prefix("env:").unwrap_or(name);
             let value = match bare {
                 "HOME" | "userHome" => Some(home.clone()),

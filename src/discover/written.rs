@@ -1,6 +1,6 @@
 //! `conf.d/discovered.toml`: made anew each time, never over something that a person wrote.
 
-use super::{Derived, Discovery, Server};
+use super::{Derived, Discovery, Entries, Server};
 use crate::redact::printable;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -38,64 +38,91 @@ fn digest(text: &str) -> String {
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
-/// The file's text. `copies` is written where the configuration would call servers copies that the clients mean to have. `earlier`
-/// is what stands there now: where nothing but the day has changed it stays as it is.
-pub fn text(
-    found: &Discovery,
-    home: &Path,
-    copies: Option<usize>,
-    day: &str,
-    earlier: Option<&str>,
-) -> String {
-    let with = |day: &str| {
-        let rest = rest(found, home, copies, day);
-        format!("{MARK}{}\n{rest}", digest(&rest))
-    };
-    let earlier_day =
-        earlier.and_then(|text| text.lines().find_map(|line| line.strip_prefix(DAY))).map(str::to_owned);
-    match earlier_day.map(|day| with(&day)) {
-        Some(same) if Some(same.as_str()) == earlier => same,
-        _ => with(day),
-    }
+/// A file to write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    /// Its text.
+    pub text: String,
+    /// How many entries of the earlier one are kept, because the files that they come from could not be used this time.
+    pub kept: usize,
 }
 
 const DAY: &str = "# From the clients' own configuration files, as they were on ";
+const KEPT: &str = "# (kept: its file could not be used this time)\n";
 
-fn rest(found: &Discovery, home: &Path, copies: Option<usize>, day: &str) -> String {
-    let mut out = String::new();
-    let _ = writeln!(out, "{DAY}{day}");
-    out.push_str(
-        "# `orphand discover --write` writes it anew. Patterns of your own belong into another file: where this one was changed, it is\n\
-         # left alone.\n",
-    );
-    if let Some(copies) = copies {
-        let _ = write!(
-            out,
-            "\n# So many equal servers are configured for one client.\n[live]\ncopies = {copies}\n"
+impl Discovery {
+    /// The file that says all this. `copies` is written where the configuration would call servers copies that the clients mean to
+    /// have. `earlier` is what stands there now: where nothing but the day has changed it stays as it is.
+    pub fn written(&self, home: &Path, copies: Option<usize>, day: &str, earlier: Option<&str>) -> Written {
+        let kept = self.kept(home, earlier.unwrap_or_default());
+        let with = |day: &str| {
+            let rest = self.body(home, copies, day, &kept);
+            format!("{MARK}{}\n{rest}", digest(&rest))
+        };
+        let earlier_day = earlier.and_then(|text| text.lines().find_map(|line| line.strip_prefix(DAY)));
+        let same = earlier_day.map(with).filter(|same| Some(same.as_str()) == earlier);
+        Written { text: same.unwrap_or_else(|| with(day)), kept: kept.len() }
+    }
+
+    /// Entries of the earlier file none of whose sources was read this time, while something could not be read: a file that is
+    /// broken for a moment, or one whose project only that file names, takes no pattern away.
+    fn kept(&self, home: &Path, earlier: &str) -> Vec<String> {
+        if self.warnings.is_empty() {
+            return Vec::new();
+        }
+        let read: BTreeSet<String> = self.read.iter().map(|file| printable(&in_home(file, home))).collect();
+        let new = self.new_patterns();
+        let from_what_was_read = |block: &str| {
+            block.lines().any(|line| {
+                line.starts_with("# ") && read.iter().any(|file| line.ends_with(&format!(" in {file}")))
+            })
+        };
+        (earlier.split("\n\n").filter(|block| block.contains("[[server]]\n")))
+            .map(|block| format!("{}\n", block.trim_end().replace(KEPT, "")))
+            .filter(|block| !from_what_was_read(block))
+            .filter(|block| !new.keys().any(|pattern| pattern.is_in(&Entries::of(block))))
+            .collect()
+    }
+
+    fn body(&self, home: &Path, copies: Option<usize>, day: &str, kept: &[String]) -> String {
+        let mut out = String::new();
+        let _ = writeln!(out, "{DAY}{day}");
+        out.push_str(
+            "# `orphand discover --write` writes it anew, and leaves it alone once it was changed by hand: patterns of your own belong into\n\
+             # another file. What you write yourself comes before what stands here.\n",
         );
-    }
-    for (pattern, servers) in found.new_patterns() {
-        out.push('\n');
-        for source in sources(&servers, home) {
-            let _ = writeln!(out, "# {source}");
+        if let Some(copies) = copies {
+            let _ = write!(
+                out,
+                "\n# So many equal servers are configured for one client.\n[live]\ncopies = {copies}\n"
+            );
         }
-        out.push_str(&pattern.entry(&servers[0].name));
-    }
-    let known: BTreeSet<String> = (found.servers.iter())
-        .filter_map(|server| match &server.derived {
-            Some(Derived::Named { known: Some(known), .. }) => {
-                Some(format!("{} (\"{known}\")", source(server, home)))
+        for (pattern, servers) in self.new_patterns() {
+            out.push('\n');
+            for source in sources(&servers, home) {
+                let _ = writeln!(out, "# {source}");
             }
-            _ => None,
-        })
-        .collect();
-    if !known.is_empty() {
-        out.push_str("\n# Known without this file, by the pattern in brackets:\n");
-        for line in known {
-            let _ = writeln!(out, "# {line}");
+            out.push_str(&pattern.entry(&servers[0].name));
         }
+        for block in kept {
+            let _ = write!(out, "\n{KEPT}{block}");
+        }
+        let known: BTreeSet<String> = (self.servers.iter())
+            .filter_map(|server| match &server.derived {
+                Some(Derived::Named { known: Some(known), .. }) => {
+                    Some(printable(&format!("{} (\"{known}\")", source(server, home))))
+                }
+                _ => None,
+            })
+            .collect();
+        if !known.is_empty() {
+            out.push_str("\n# Known without this file, by the pattern in brackets:\n");
+            for line in known {
+                let _ = writeln!(out, "# {line}");
+            }
+        }
+        out
     }
-    out
 }
 
 fn sources(servers: &[&Server], home: &Path) -> BTreeSet<String> {

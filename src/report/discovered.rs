@@ -1,6 +1,6 @@
 //! What `discover` found. Of a client's configuration only names and places are shown, never arguments or environments.
 
-use crate::discover::{Derived, Discovery, Server, in_home};
+use crate::discover::{Derived, Discovery, Entries, Server, in_home};
 use crate::redact::printable;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +10,8 @@ use std::path::Path;
 /// Names longer than this push what stands behind them to the right.
 const WIDEST_NAME: usize = 28;
 
-/// A table by client, file and server. `written` is the text of `discovered.toml` as it is.
-pub fn discovered_text(found: &Discovery, home: &Path, written: &str) -> String {
+/// A table by client, file and server. `written` is what stands in `discovered.toml`.
+pub fn discovered_text(found: &Discovery, home: &Path, written: &Entries) -> String {
     let mut out = String::new();
     let mut groups: BTreeMap<(&str, Option<&Path>, &Path), Vec<&Server>> = BTreeMap::new();
     for server in &found.servers {
@@ -42,7 +42,7 @@ fn title(server: &Server) -> String {
 }
 
 /// What is said of a server: the command lines that it is recognised by, and how far that is known.
-fn says(server: &Server, written: &str) -> (String, Vec<String>) {
+fn says(server: &Server, written: &Entries) -> (String, Vec<String>) {
     match &server.derived {
         None => ("remote, nothing to reap".to_owned(), Vec::new()),
         Some(Derived::LeftOut(why)) => (format!("left out: {why}"), Vec::new()),
@@ -64,7 +64,7 @@ enum State<'a> {
     New,
 }
 
-fn state<'a>(server: &'a Server, written: &str) -> State<'a> {
+fn state<'a>(server: &'a Server, written: &Entries) -> State<'a> {
     match &server.derived {
         Some(Derived::Named { known: Some(known), .. }) => State::Known(known),
         Some(Derived::Named { pattern, .. }) if pattern.is_in(written) => State::Written,
@@ -72,7 +72,7 @@ fn state<'a>(server: &'a Server, written: &str) -> State<'a> {
     }
 }
 
-fn totals(found: &Discovery, written: &str) -> String {
+fn totals(found: &Discovery, written: &Entries) -> String {
     let clients: BTreeSet<&str> = found.servers.iter().map(|server| server.client.as_str()).collect();
     let count =
         |wanted: &dyn Fn(&Server) -> bool| found.servers.iter().filter(|server| wanted(server)).count();
@@ -90,9 +90,10 @@ fn totals(found: &Discovery, written: &str) -> String {
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    let (files, servers) = (plural(found.files, "file"), plural(found.servers.len(), "server"));
+    let (files, servers) = (plural(found.read.len(), "file"), plural(found.servers.len(), "server"));
     match found.servers.len() {
-        0 if found.files == 0 => {
+        0 if found.read.is_empty() && !found.warnings.is_empty() => "No file could be used.\n".to_owned(),
+        0 if found.read.len() == 0 => {
             "None of the files was found in which the clients that orphand knows keep their servers.\n"
                 .to_owned()
         }
@@ -102,7 +103,7 @@ fn totals(found: &Discovery, written: &str) -> String {
 }
 
 /// The same for programs. `written_to` is the file, once it is written.
-pub fn discovered_json(found: &Discovery, written: &str, written_to: Option<&Path>) -> Value {
+pub fn discovered_json(found: &Discovery, written: &Entries, written_to: Option<&Path>) -> Value {
     let servers: Vec<Value> = found.servers.iter().map(|server| server_json(server, written)).collect();
     let warnings: Vec<Value> = (found.warnings.iter())
         .map(|(file, text)| json!({ "file": file.display().to_string(), "text": text }))
@@ -116,7 +117,7 @@ pub fn discovered_json(found: &Discovery, written: &str, written_to: Option<&Pat
     })
 }
 
-fn server_json(server: &Server, written: &str) -> Value {
+fn server_json(server: &Server, written: &Entries) -> Value {
     let (mut state_word, mut known, mut pattern, mut lines, mut why) = ("remote", None, None, None, None);
     match &server.derived {
         None => {}

@@ -108,3 +108,106 @@ fn root_reads_nobodys_files_and_the_machines_sweep_knows_nothing_of_them() {
         );
     });
 }
+
+fn say(output: &std::process::Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn what_a_person_has_there_is_never_replaced() {
+    on_stage("discovered::what_a_person_has_there_is_never_replaced", |stage| {
+        let folder = stage.home().join(".config/orphand/conf.d");
+        fs::create_dir_all(&folder).expect("made");
+        for path in
+            [stage.home(), stage.home().join(".config"), stage.home().join(".config/orphand"), folder.clone()]
+        {
+            chown(path, Some(USER), Some(USER)).expect("given away");
+        }
+        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"acme-mcp"}}}"#);
+        let target = folder.join("discovered.toml");
+        let own = ".config/orphand/conf.d/discovered.toml";
+        let refused = |stage: &Stage, what: &str, word: &str| {
+            let output = as_user(stage, &["discover", "--write"]);
+            let text = say(&output);
+            assert!(!output.status.success() && text.contains(word), "{what}: {text}");
+        };
+        write(stage, own, "[[server]]\nname = \"mine\"\nprogram = \"mine-mcp\"\n");
+        refused(stage, "a file of one's own", "was not written by");
+        fs::write(&target, b"# caf\xe9\n").expect("written");
+        refused(stage, "a file in another encoding", "left alone");
+        assert_eq!(fs::read(&target).expect("there"), b"# caf\xe9\n");
+        fs::remove_file(&target).expect("removed");
+        fs::write(&target, "# root's\n").expect("written");
+        refused(stage, "another user's file", "belongs to another user");
+        fs::remove_file(&target).expect("removed");
+        write(stage, own, "# unreadable\n");
+        fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0)).expect("closed");
+        refused(stage, "a file that cannot be read", "left alone");
+        fs::remove_file(&target).expect("removed");
+        std::os::unix::fs::symlink("/nonexistent/x", &target).expect("linked");
+        refused(stage, "a link that leads nowhere", "leads nowhere");
+        fs::remove_file(&target).expect("removed");
+        rustix::fs::mknodat(rustix::fs::CWD, &target, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .expect("made");
+        chown(&target, Some(USER), Some(USER)).expect("given away");
+        refused(stage, "a FIFO, without waiting for it", "no regular file");
+        fs::remove_file(&target).expect("removed");
+
+        // A link to one's own file stays a link.
+        write(stage, "elsewhere.toml", "");
+        fs::remove_file(stage.home().join("elsewhere.toml")).expect("removed");
+        assert!(as_user(stage, &["discover", "--write"]).status.success());
+        fs::rename(&target, stage.home().join("elsewhere.toml")).expect("moved");
+        std::os::unix::fs::symlink(stage.home().join("elsewhere.toml"), &target).expect("linked");
+        write(
+            stage,
+            ".claude.json",
+            r#"{"mcpServers":{"acme":{"command":"acme-mcp"},"more":{"command":"more-mcp"}}}"#,
+        );
+        let output = as_user(stage, &["discover", "--write"]);
+        assert!(output.status.success(), "{}", say(&output));
+        assert!(fs::symlink_metadata(&target).expect("there").is_symlink());
+        assert!(fs::read_to_string(&target).expect("text").contains("more-mcp"));
+        fs::write(
+            stage.home().join("elsewhere.toml"),
+            fs::read_to_string(&target).expect("text") + "# mine\n",
+        )
+        .expect("written");
+        refused(stage, "what was changed by hand", "was changed by hand");
+
+        // A configuration that could not be read with it is not written.
+        fs::remove_file(&target).expect("removed");
+        write(stage, ".config/orphand/config.toml", "[orphan]\nmin_age = \"soon\"\n");
+        let output = as_user(stage, &["discover", "--write"]);
+        assert_eq!((output.status.code(), target.exists()), (Some(2), false), "{}", say(&output));
+    });
+}
+
+#[test]
+fn many_that_write_at_once_leave_one_good_file() {
+    on_stage("discovered::many_that_write_at_once_leave_one_good_file", |stage| {
+        fs::create_dir(stage.home()).expect("a home");
+        chown(stage.home(), Some(USER), Some(USER)).expect("given away");
+        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"acme-mcp"}}}"#);
+        let start = |stage: &Stage| {
+            let mut command = stage.command(&["discover", "--write"]);
+            command
+                .env("HOME", stage.home())
+                .uid(USER)
+                .gid(USER)
+                .stdout(std::process::Stdio::piped())
+                .stderr(std::process::Stdio::piped());
+            command.spawn().expect("orphand starts")
+        };
+        let all: Vec<_> = (0..12).map(|_| start(stage)).collect();
+        for one in all {
+            let output = one.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{}", say(&output));
+        }
+        assert!(say(&as_user(stage, &["discover", "--write"])).contains("says so already"));
+        let left: Vec<_> =
+            fs::read_dir(stage.home().join(".config/orphand/conf.d")).expect("there").flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(as_user(stage, &["config", "check"]).status.success());
+    });
+}

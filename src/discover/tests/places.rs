@@ -53,7 +53,7 @@ fn each_clients_file_is_understood_where_it_documents_it() {
                 )
             })
             .collect();
-        assert_eq!(said, [(client.as_str(), "S", "package=acme-billing".to_owned())], "{file}");
+        assert_eq!(said, [(client.as_str(), "S", "package=acme-billing subcommand=".to_owned())], "{file}");
     }
 }
 
@@ -67,7 +67,7 @@ fn a_desktop_extension_is_found_in_its_own_folder() {
     let found = home.discover();
     assert_eq!(found.servers.len(), 1);
     let keys = home.in_home(&keys(found.servers[0].derived.as_ref().unwrap()));
-    assert_eq!(keys, "path=HERE/.config/Claude/Claude Extensions/ant.dir.acme/server/index.js");
+    assert_eq!(keys, "path=HERE/.config/Claude/Claude Extensions/ant.dir.acme/server/index.js subcommand=");
     assert_eq!(found.servers[0].name, "ant.dir.acme");
 }
 
@@ -92,10 +92,10 @@ fn variables_that_say_where_are_filled_in_and_no_others() {
     let said: Vec<String> =
         found.servers.iter().map(|server| home.in_home(&keys(server.derived.as_ref().unwrap()))).collect();
     let expected = [
-        "path=HERE/plugin/bin/tool",
-        "script=deep/tool.js",
-        "path=HERE/work/build/index.js",
-        "path=HERE/x-tool",
+        "path=HERE/plugin/bin/tool subcommand=",
+        "script=deep/tool.js subcommand=",
+        "path=HERE/work/build/index.js subcommand=",
+        "path=HERE/x-tool subcommand=",
     ];
     assert_eq!(said, expected);
 }
@@ -107,9 +107,9 @@ fn the_environment_moves_the_files() {
         ("CODEX_HOME", home.path("elsewhere").display().to_string()),
         ("XDG_CONFIG_HOME", home.path("cfg").display().to_string()),
     ];
-    home.write("elsewhere/config.toml", "[mcp_servers.a]\ncommand = \"acme-billing\"\n");
-    home.write("cfg/opencode/opencode.json", r#"{"mcp":{"b":{"command":["acme-billing"]}}}"#);
-    home.write(".codex/config.toml", "[mcp_servers.not]\ncommand = \"acme-billing\"\n");
+    home.write("elsewhere/config.toml", "[mcp_servers.a]\ncommand = \"acme-mcp\"\n");
+    home.write("cfg/opencode/opencode.json", r#"{"mcp":{"b":{"command":["acme-mcp"]}}}"#);
+    home.write(".codex/config.toml", "[mcp_servers.not]\ncommand = \"acme-mcp\"\n");
     let names: Vec<String> = home.discover().servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["a", "b"]);
 }
