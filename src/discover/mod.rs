@@ -19,6 +19,7 @@ mod syntax;
 mod tests;
 mod variables;
 mod written;
+mod yaml;
 
 pub use pattern::{Derived, Entries, Pattern};
 pub use places::System;

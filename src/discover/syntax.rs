@@ -14,8 +14,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Value, String> {
             let line = error.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
             broken("TOML", line)
         }),
-        Some("yaml" | "yml") => serde_saphyr::from_str(text)
-            .map_err(|error| broken("YAML", error.location().map(|place| place.line() as usize))),
+        Some("yaml" | "yml") => super::yaml::parse(text).map_err(|line| broken("YAML", line)),
         _ => json(text),
     }
 }

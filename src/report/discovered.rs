@@ -93,7 +93,7 @@ fn totals(found: &Discovery, written: &Entries) -> String {
     let (files, servers) = (plural(found.read.len(), "file"), plural(found.servers.len(), "server"));
     match found.servers.len() {
         0 if found.read.is_empty() && !found.warnings.is_empty() => "No file could be used.\n".to_owned(),
-        0 if found.read.len() == 0 => {
+        0 if found.read.is_empty() => {
             "None of the files was found in which the clients that orphand knows keep their servers.\n"
                 .to_owned()
         }
