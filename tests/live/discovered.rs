@@ -141,7 +141,7 @@ fn what_a_person_has_there_is_never_replaced() {
         refused(stage, "another user's file", "belongs to another user");
         fs::remove_file(&target).expect("removed");
         write(stage, own, "# unreadable\n");
-        fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0)).expect("closed");
+        fs::set_permissions(&target, std::os::unix::fs::PermissionsExt::from_mode(0o000)).expect("closed");
         refused(stage, "a file that cannot be read", "left alone");
         fs::remove_file(&target).expect("removed");
         std::os::unix::fs::symlink("/nonexistent/x", &target).expect("linked");
