@@ -1,6 +1,6 @@
 //! Reading files that clients wrote: only one's own, only below where they were looked for, and no more than makes sense.
 
-use super::Person;
+use super::person::Person;
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};

@@ -1,6 +1,6 @@
 //! Command lines by which a server is recognised, as a process table shows them; without arguments.
 
-use super::Pattern;
+use super::pattern::Pattern;
 use crate::invocation::{Invocation, Kind};
 
 /// `...` stands for folders.

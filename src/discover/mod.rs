@@ -1,18 +1,20 @@
 //! Which servers a person's clients start, from the clients' own files, and a pattern for each.
 //!
 //! ```text
-//! table of documented files --places--> paths --files--> text --syntax--> value --entries--> entries --pattern--> servers
+//! table of documented files --places--> paths --files--> text --syntax--> value --entries--> entries --derive--> servers --written--> file
 //! ```
 //!
 //! A client's file holds secrets: in arguments, environments, headers and addresses. Of all that nothing leaves this room: not in
 //! a pattern, not in an error, not in what is shown.
 
+mod derive;
 mod entries;
 mod files;
 mod guard;
 mod lines;
 mod naming;
 mod pattern;
+mod person;
 mod places;
 mod syntax;
 #[cfg(test)]
@@ -21,8 +23,9 @@ mod variables;
 mod written;
 mod yaml;
 
-pub use pattern::{Derived, Entries, Pattern};
-pub use places::System;
+pub use derive::Derived;
+pub use pattern::{Entries, Pattern};
+pub use person::{Person, System, Variable};
 pub use written::{Existing, Written, in_home};
 
 use crate::catalog::Catalog;
@@ -31,33 +34,11 @@ use entries::{Entry, Start};
 use guard::Guard;
 use places::Place;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use variables::Variables;
 
 /// Nobody works in more projects than this; each is looked into for the files of every client.
 const MOST_FOLDERS: usize = 1000;
-
-/// The value of a variable of the environment.
-pub type Variable = Box<dyn Fn(&str) -> Option<String>>;
-
-/// Whose files are read. They are the ones of whoever runs orphand, and of nobody else.
-pub struct Person {
-    /// The home folder.
-    pub home: PathBuf,
-    /// The user number that files must have.
-    pub uid: u32,
-    /// Variables of the environment that move the files: `XDG_CONFIG_HOME`, `CODEX_HOME`.
-    pub variable: Variable,
-    /// The system that the clients run on.
-    pub system: System,
-}
-
-impl fmt::Debug for Person {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Person").field("home", &self.home).field("uid", &self.uid).finish_non_exhaustive()
-    }
-}
 
 /// A server that a client's file names.
 #[derive(Clone, Debug)]
@@ -199,7 +180,7 @@ impl Search<'_> {
                 Start::Odd(why) => (Some(Derived::LeftOut((*why).to_owned())), None),
                 Start::Command(words) => {
                     let words: Vec<String> = words.iter().map(|word| variables.fill_in(word)).collect();
-                    let derived = pattern::derive(&name, &words, &person.home, catalog, &guard);
+                    let derived = derive::derive(&name, &words, &person.home, catalog, &guard);
                     (Some(derived), Some((words, entry.environment)))
                 }
             };

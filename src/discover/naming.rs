@@ -1,7 +1,7 @@
 //! What names a server and nothing else. A pattern comes only of what says that it is one: an MCP name, a job with "mcp" in it, or a file
 //! or package that is started for nothing else here. Of the arguments only such jobs are ever looked at: the rest may be secrets.
 
-use super::Pattern;
+use super::pattern::Pattern;
 use super::variables::UNKNOWN;
 use crate::catalog::{is_any_shell, language_of};
 use crate::invocation::{Invocation, Kind, base_name, stem};

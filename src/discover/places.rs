@@ -1,6 +1,6 @@
 //! Where clients keep their servers: the shipped table of documented files, and the paths that come of it for one person.
 
-use super::Person;
+use super::person::{Person, System};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -71,20 +71,6 @@ pub(super) fn shipped() -> Vec<Place> {
     toml::from_str::<Table>(TABLE).expect("the shipped table of configuration files").configuration
 }
 
-/// The systems that clients run on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum System {
-    /// Linux, and what is like it.
-    Linux,
-    /// macOS.
-    MacOs,
-}
-
-impl System {
-    /// The one that this program was made for.
-    pub const OWN: System = if cfg!(target_os = "macos") { System::MacOs } else { System::Linux };
-}
-
 impl Place {
     fn on(&self, system: System) -> impl Iterator<Item = &String> {
         let own = match system {
@@ -108,25 +94,6 @@ impl Place {
             }
         }
         found
-    }
-}
-
-impl Person {
-    /// The folder that a place begins with, and the rest. `None` where a variable without a default is not set.
-    fn base_of<'a>(&self, text: &'a str) -> Option<(PathBuf, &'a str)> {
-        if let Some(rest) = text.strip_prefix("~/") {
-            return Some((self.home.clone(), rest));
-        }
-        let (variable, rest) = text.strip_prefix("${")?.split_once('}')?;
-        let (name, default) = variable.split_once(":-").unwrap_or((variable, ""));
-        let rest = rest.trim_start_matches('/');
-        let set = (self.variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let folder = set.or_else(|| match default {
-            "" => None,
-            "~" => Some(self.home.clone()),
-            _ => Some(self.home.join(default.strip_prefix("~/")?)),
-        });
-        Some((folder?, rest))
     }
 }
 

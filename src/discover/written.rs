@@ -1,6 +1,8 @@
 //! `conf.d/discovered.toml`: made anew each time, never over something that a person wrote.
 
-use super::{Derived, Discovery, Entries, Server};
+use super::derive::Derived;
+use super::pattern::Entries;
+use super::{Discovery, Server};
 use crate::redact::printable;
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -63,7 +63,7 @@ proptest! {
         words.push("hunter2".to_owned());
         GUARD.with(|guard| {
             let is_argument = Invocation::of(&words).is_some_and(|it| it.arguments.last() == words.last());
-            let Derived::Named { pattern, known: None, lines } = pattern::derive("it", &words, Path::new("/home/u"), catalog(), guard) else { return Ok(()) };
+            let Derived::Named { pattern, known: None, lines } = derive::derive("it", &words, Path::new("/home/u"), catalog(), guard) else { return Ok(()) };
             let entry = pattern.entry("it");
             prop_assert!(!is_argument || !entry.contains("hunter2"), "{words:?}: {entry}");
             prop_assert!(!is_argument || lines.iter().all(|line| !line.contains("hunter2")), "{words:?}: {lines:?}");

@@ -1,0 +1,140 @@
+//! From what a client starts to a pattern: what orphand knows already, what can be named, and what is left out and why.
+
+use super::guard::Guard;
+use super::lines::lines;
+use super::naming::{looks_secret, naming};
+use super::pattern::Pattern;
+use crate::catalog::{Catalog, Role, Strength};
+use crate::invocation::{Invocation, Kind, base_name, without_assignments};
+use crate::redact::printable;
+use std::path::Path;
+
+/// Nobody writes longer command lines into a configuration by hand.
+const LONGEST: usize = 4096;
+
+/// What orphand makes of one line of a client's configuration.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Derived {
+    /// A pattern names it.
+    Named {
+        /// What names it.
+        pattern: Pattern,
+        /// The pattern that is there already, the shipped catalog's or one of the user's own, by its name.
+        known: Option<String>,
+        /// Command lines that it stands for, as a process table shows them; without arguments.
+        lines: Vec<String>,
+    },
+    /// Nothing; why.
+    LeftOut(String),
+}
+
+/// Derives a pattern from what a client starts. `catalog` is what orphand knows without its earlier discoveries.
+pub(super) fn derive(name: &str, words: &[String], home: &Path, catalog: &Catalog, guard: &Guard) -> Derived {
+    match derived(name, without_assignments(words), home, catalog, guard) {
+        Ok(named) => named,
+        Err(why) => Derived::LeftOut(why),
+    }
+}
+
+fn derived(
+    name: &str,
+    words: &[String],
+    home: &Path,
+    catalog: &Catalog,
+    guard: &Guard,
+) -> Result<Derived, String> {
+    if words.iter().map(String::len).sum::<usize>() > LONGEST {
+        return Err("its command line is too long to be meant".to_owned());
+    }
+    match words.first() {
+        Some(first) if is_windows(first) => return Err("it is a command of Windows".to_owned()),
+        Some(first) if words.len() == 1 && first.contains(char::is_whitespace) => {
+            return Err(
+                "where the program ends in it nobody can tell; write its arguments into `args`".to_owned()
+            );
+        }
+        _ => {}
+    }
+    let invocation = Invocation::of(words).ok_or("it starts nothing")?;
+    let known = known(&invocation, words, catalog)?;
+    let beyond_doubt = matches!(known, Known::ByForm | Known::ByName(_));
+    let named = naming(&invocation, words, home, beyond_doubt);
+    let (pattern, known) = match known {
+        Known::ByName(name) => (named.unwrap_or_else(|_| plainly(&invocation)), Some(name)),
+        _ => (named?, None),
+    };
+    if pattern.keys.iter().any(|(_, word)| word.split('/').any(looks_secret) || printable(word) != *word) {
+        return Err("what it starts looks like a secret".to_owned());
+    }
+    let alone = pattern.compiled(name)?;
+    let names = |line: &Invocation, words: &[String]| !alone.matching(line, words).is_empty();
+    if known.is_none() {
+        if let Some(line) = guard.named_by(names) {
+            return Err(format!("its name would also name `{line}`; write a narrower [[server]] yourself"));
+        }
+        if !names(&invocation, words) {
+            return Err("no pattern can be made of it; write a [[server]] yourself".to_owned());
+        }
+    }
+    let mut lines = lines(&invocation, &pattern);
+    lines.retain(|line| {
+        let shown = line.replace("/...", "/home/u").replace("...", "/home/u/x");
+        Invocation::of_line(&shown).is_some_and(|line| names(&line, &[]))
+    });
+    Ok(Derived::Named { pattern, known, lines })
+}
+
+/// `C:\...`, `npx.cmd`: what the same configuration starts elsewhere.
+fn is_windows(program: &str) -> bool {
+    let lower = program.to_ascii_lowercase();
+    program.contains('\\')
+        || [".exe", ".cmd", ".bat", ".ps1"].iter().any(|suffix| lower.ends_with(suffix))
+        || ["cmd", "powershell", "wsl"].contains(&lower.as_str())
+}
+
+/// How far the catalog knows an invocation.
+enum Known {
+    /// A pattern names this very server.
+    ByName(String),
+    /// It is named as MCP servers are.
+    ByForm,
+    /// Not at all, or as something that is merely likely.
+    Hardly,
+}
+
+/// An error when orphand knows it as something that is no server.
+fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result<Known, String> {
+    let Some(found) = catalog.classify_invocation(invocation.clone(), words) else {
+        return Ok(Known::Hardly);
+    };
+    let Some(pattern) = found.pattern.map(|index| catalog.pattern(index)) else { return Ok(Known::Hardly) };
+    let what = match found.role {
+        Role::Server if pattern.strength == Strength::Weak => return Ok(Known::Hardly),
+        Role::Server if pattern.generic => return Ok(Known::ByForm),
+        Role::Server => return Ok(Known::ByName(pattern.name.clone())),
+        Role::Launcher => {
+            return Err(format!(
+                "it is started through {}; name what that starts in a [[server]]",
+                pattern.name
+            ));
+        }
+        Role::Client => "client",
+        Role::Host => "host, which owns what it starts,",
+        Role::Browser => "browser",
+        Role::Helper => "helper",
+        Role::Adopter => "adopter",
+    };
+    Err(format!("orphand knows it as a {what} ({}), and never takes it for a server", pattern.name))
+}
+
+/// What is shown of a server that is known anyway.
+fn plainly(invocation: &Invocation) -> Pattern {
+    let (target, first) = (invocation.target.as_str(), invocation.packages.first());
+    match invocation.kind {
+        Kind::Package => Pattern::of("package", first.map_or(target, String::as_str)),
+        Kind::Module => Pattern::of("module", target),
+        Kind::Image => Pattern::of("image", target),
+        Kind::Script => Pattern::of("script", base_name(target)),
+        _ => Pattern::of("program", base_name(target)),
+    }
+}
