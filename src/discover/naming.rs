@@ -120,7 +120,7 @@ fn job(invocation: &Invocation) -> Job<'_> {
     }
 }
 
-const OTHER_JOB: &str = "only what stands behind it says that it is a server, and that may be anything; write a narrower [[server]] yourself";
+const OTHER_JOB: &str = "it is started for a job that orphand does not know, and may have others; name it in a [[server]] yourself";
 
 /// A pattern that is meant for this one job of what it names.
 fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String> {
