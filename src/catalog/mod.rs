@@ -55,13 +55,14 @@ pub struct Pattern {
     pub listens: bool,
     /// The option by which a watchdog is told whom it watches.
     pub parent_pid_arg: Option<String>,
-    /// Each a row of words; an empty one stands for no word at all.
+    /// Each a row of words; an empty one stands for none among all the arguments.
     subcommands: Vec<Vec<WordSet>>,
     arguments: WordSet,
     except_programs: Vec<String>,
+    discovered: bool,
     except_names: WordSet,
     only: WordSet,
-    except_arguments: Vec<String>,
+    except_subcommands: Vec<String>,
     run_by: Vec<String>,
     specific: bool,
 }
@@ -177,9 +178,13 @@ impl Catalog {
                 for word in words.as_slice() {
                     if !narrowed {
                         refuse_too_broad(word).map_err(fail)?;
-                        if role == Role::Server && [PACKAGE, PROGRAM, SCRIPT, PATH].contains(&field) {
+                        if role == Role::Server && [PACKAGE, PROGRAM, SCRIPT].contains(&field) {
                             refuse_interpreter(word).map_err(fail)?;
                         }
+                    }
+                    // Its arguments are those of what it runs, so that nothing narrows it.
+                    if role == Role::Server && field == PATH {
+                        refuse_interpreter(word).map_err(fail)?;
                     }
                     if is_glob(word) {
                         // `*` stays within one part of a module's name, too.
@@ -217,9 +222,10 @@ impl Catalog {
                     .map_err(fail)?,
                 arguments: WordSet::of(&text.argument).map_err(fail)?,
                 except_programs: text.except_program.as_slice().to_vec(),
+                discovered: text.discovered,
                 except_names: WordSet::of(&text.except).map_err(fail)?,
                 only: WordSet::of(&text.only).map_err(fail)?,
-                except_arguments: text.except_argument.as_slice().to_vec(),
+                except_subcommands: text.except_subcommand.as_slice().to_vec(),
                 run_by: text.run_by.as_slice().to_vec(),
                 specific: text.is_specific(),
                 name: text.name,
@@ -354,15 +360,16 @@ impl Pattern {
     fn rank(&self) -> (u8, u8) {
         let role = match self.role {
             Role::Helper => 0,
+            Role::Server if self.discovered => 8,
             Role::Server if self.own && self.specific => 1,
             Role::Server if !self.generic && !self.own => 2,
             Role::Client => 3,
             Role::Host | Role::Adopter => 4,
             Role::Launcher => 5,
             Role::Browser => 6,
-            // What matches by shape alone, also the user's own, never makes a client a server.
+            // What matches by shape alone, also the user's own, never makes a client a server; nor does what was discovered.
             Role::Server if self.own => 7,
-            Role::Server => 8,
+            Role::Server => 9,
         };
         (role, u8::from(self.strength == Strength::Weak))
     }
@@ -372,7 +379,7 @@ impl Pattern {
             || self.subcommands.iter().any(|words| {
                 let mut given = invocation.leading_words();
                 match words.as_slice() {
-                    [] => given.next().is_none(),
+                    [] => invocation.arguments.iter().all(|word| word.starts_with('-') && word != "--"),
                     words => words.iter().all(|word| given.next().is_some_and(|given| word.contains(given))),
                 }
             });
@@ -381,7 +388,9 @@ impl Pattern {
         let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
         let excepted = || {
             self.except_programs.contains(&invocation.program)
-                || invocation.arguments.iter().any(|word| self.except_arguments.contains(word))
+                || invocation
+                    .leading_words()
+                    .any(|word| self.except_subcommands.iter().any(|except| except == word))
                 || invocation.names().any(|name| self.except_names.contains(name))
         };
         let only = self.only.is_empty() || invocation.names().any(|name| self.only.contains(name));

@@ -93,9 +93,9 @@ pub struct PatternText {
     /// Names of which one must be there beside what a naming key says: `start` in `bun run --cwd DIR start`.
     #[serde(default)]
     pub only: Words,
-    /// Words that none of the arguments may be: `list` in `x mcp list`.
+    /// Words that none of the first words behind the target may be, up to the first option: `list` in `x mcp list`.
     #[serde(default)]
-    pub except_argument: Words,
+    pub except_subcommand: Words,
     /// `strong` (default) or `weak`.
     #[serde(default)]
     pub strength: Strength,
@@ -112,6 +112,9 @@ pub struct PatternText {
     /// needs the helper.
     #[serde(default)]
     pub parent_pid_arg: Option<String>,
+    /// Written by `discover`: whatever else names a process comes first.
+    #[serde(skip)]
+    pub discovered: bool,
     /// Command lines that it is there for. They change nothing; checks hold the pattern against them.
     #[serde(default)]
     pub examples: Words,

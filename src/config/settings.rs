@@ -82,7 +82,12 @@ impl Settings {
                 }
                 merged.insert(key, (value, origin));
             }
-            if layer.discovered { &mut discovered } else { &mut patterns }.extend(layer.patterns);
+            let found = layer.discovered;
+            let of_layer = layer
+                .patterns
+                .into_iter()
+                .map(|(role, pattern, origin)| (role, PatternText { discovered: found, ..pattern }, origin));
+            if found { &mut discovered } else { &mut patterns }.extend(of_layer);
             rules.extend(layer.spare);
         }
         patterns.extend(discovered);
@@ -323,7 +328,7 @@ fn compile_catalog(own: Vec<(Role, PatternText, Origin)>, problems: &mut Vec<Pro
 }
 
 /// Lines that run on every machine and are no servers. A server pattern that names one of them is a mistake.
-const ORDINARY: [&str; 14] = [
+const ORDINARY: [&str; 19] = [
     "claude",
     "claude -p x",
     "codex",
@@ -338,6 +343,11 @@ const ORDINARY: [&str; 14] = [
     "sshd",
     "orphand sweep",
     "sleep 1",
+    "/usr/bin/node x.js",
+    "/usr/local/bin/node x.js",
+    "/usr/bin/python3 x.py",
+    "/usr/bin/bash x.sh",
+    "/bin/sh -c ls",
 ];
 
 fn ordinary_line_named_by(alone: &Catalog, role: Role) -> Option<&'static str> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog::Role;
 use crate::judge::WithoutProof;
 use std::fs;
 use std::time::Duration;
@@ -89,6 +90,10 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
         ("[[server]]\nname = 'x'\ncmdline = '('\n", "no regular expression"),
         ("[[server]]\nname = 'x'\npackage = '*'\n", "matches everything"),
         ("[[server]]\nname = 'x'\nprogram = 'node'\n", "every Node.js program"),
+        ("[[server]]\nname = 'x'\nprogram = 'python3.12'\n", "every Python program"),
+        ("[[server]]\nname = 'x'\npath = '/usr/bin/node'\nsubcommand = ''\n", "every Node.js program"),
+        ("[[server]]\nname = 'x'\npath = '**/xonsh'\n", "every shell"),
+        ("[[server]]\nname = 'x'\npath = '/usr/bin/bas[h]'\n", "would also name `/usr/bin/bash x.sh`"),
         ("[[server]]\nname = 'x'\ncmdline = '.'\n", "would also name `claude`"),
         ("[[server]]\nname = 'x'\ncmdline = 'sweep'\n", "would also name `orphand sweep`"),
         ("[[server]]\nname = 'x'\nprogram = 'c*'\n", "would also name `claude`"),
@@ -165,6 +170,12 @@ fn what_discover_wrote_gives_way_to_what_a_person_wrote() {
         settings.catalog.pattern(found.pattern.unwrap()).name.clone()
     };
     assert_eq!((named("acme"), named("acme-mcp")), ("mine".to_owned(), "found".to_owned()));
+    // Whatever a person names comes first, be it by a weaker word.
+    std::fs::write(path("config.toml"), "[[client]]\nname = \"agent\"\npath = \"/x/bin/acme-mcp\"\n")
+        .unwrap();
+    let settings = load(&Sources { files: files.clone(), ..Sources::default() }).unwrap();
+    let found = settings.catalog.classify(&["/x/bin/acme-mcp".to_owned()]).unwrap();
+    assert_eq!(found.role, Role::Client);
     // What a file would be like is read in its place, be it there or not.
     let instead = Some((path("conf.d/discovered.toml"), "[live]\ncopies = no\n".to_owned()));
     let error =

@@ -57,13 +57,14 @@ fn derived(
     }
     let invocation = Invocation::of(words).ok_or("it starts nothing")?;
     let known = known(&invocation, words, catalog)?;
-    let beyond_doubt = matches!(known, Known::ByForm | Known::ByName(_));
-    let named = naming(&invocation, words, home, beyond_doubt);
-    let (pattern, known) = match known {
-        Known::ByName(name) => (named.unwrap_or_else(|_| plainly(&invocation)), Some(name)),
-        _ => (named?, None),
+    // What is known anyway is shown as plainly as it can be, and by the job that it is started for.
+    let named = naming(&invocation, words, home);
+    let (pattern, shown) = match known {
+        Some(_) => (plainly(&invocation), named.unwrap_or_else(|_| plainly(&invocation))),
+        None => (named.clone()?, named?),
     };
-    if pattern.keys.iter().any(|(_, word)| word.split('/').any(looks_secret) || printable(word) != *word) {
+    let words_of = pattern.keys.iter().chain(&shown.keys).map(|(_, word)| word);
+    if words_of.into_iter().any(|word| word.split('/').any(looks_secret) || printable(word) != *word) {
         return Err("what it starts looks like a secret".to_owned());
     }
     let alone = pattern.compiled(name)?;
@@ -76,7 +77,7 @@ fn derived(
             return Err("no pattern can be made of it; write a [[server]] yourself".to_owned());
         }
     }
-    let mut lines = lines(&invocation, &pattern);
+    let mut lines = lines(&invocation, &shown);
     lines.retain(|line| {
         let shown = line.replace("/...", "/home/u").replace("...", "/home/u/x");
         Invocation::of_line(&shown).is_some_and(|line| names(&line, &[]))
@@ -92,26 +93,13 @@ fn is_windows(program: &str) -> bool {
         || ["cmd", "powershell", "wsl"].contains(&lower.as_str())
 }
 
-/// How far the catalog knows an invocation.
-enum Known {
-    /// A pattern names this very server.
-    ByName(String),
-    /// It is named as MCP servers are.
-    ByForm,
-    /// Not at all, or as something that is merely likely.
-    Hardly,
-}
-
-/// An error when orphand knows it as something that is no server.
-fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result<Known, String> {
-    let Some(found) = catalog.classify_invocation(invocation.clone(), words) else {
-        return Ok(Known::Hardly);
-    };
-    let Some(pattern) = found.pattern.map(|index| catalog.pattern(index)) else { return Ok(Known::Hardly) };
+/// The name of the pattern that names it beyond doubt already. An error when orphand knows it as something that is no server.
+fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result<Option<String>, String> {
+    let Some(found) = catalog.classify_invocation(invocation.clone(), words) else { return Ok(None) };
+    let Some(pattern) = found.pattern.map(|index| catalog.pattern(index)) else { return Ok(None) };
     let what = match found.role {
-        Role::Server if pattern.strength == Strength::Weak => return Ok(Known::Hardly),
-        Role::Server if pattern.generic => return Ok(Known::ByForm),
-        Role::Server => return Ok(Known::ByName(pattern.name.clone())),
+        Role::Server if pattern.strength == Strength::Weak => return Ok(None),
+        Role::Server => return Ok(Some(pattern.name.clone())),
         Role::Launcher => {
             return Err(format!(
                 "it is started through {}; name what that starts in a [[server]]",
@@ -131,9 +119,16 @@ fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result
 fn plainly(invocation: &Invocation) -> Pattern {
     let (target, first) = (invocation.target.as_str(), invocation.packages.first());
     match invocation.kind {
-        Kind::Package => Pattern::of("package", first.map_or(target, String::as_str)),
+        Kind::Package => {
+            let package = Pattern::of("package", first.map_or(target, String::as_str));
+            match invocation.commands.first().filter(|command| Some(*command) != first) {
+                Some(command) => package.and("program", command),
+                None => package,
+            }
+        }
         Kind::Module => Pattern::of("module", target),
         Kind::Image => Pattern::of("image", target),
+        Kind::Script if target.starts_with('/') => Pattern::of("path", &globset::escape(target)),
         Kind::Script => Pattern::of("script", base_name(target)),
         _ => Pattern::of("program", base_name(target)),
     }

@@ -8,9 +8,36 @@ use crate::invocation::{Invocation, Kind, base_name, stem};
 use crate::redact::{command_words, sentence};
 use std::path::Path;
 
-/// Words behind the target that say which of its jobs is meant.
-const JOBS: [&str; 6] = ["serve", "server", "start", "run", "stdio", "stdio_server"];
-const OPTIONS: [&str; 3] = ["--mcp", "--mcp-server", "--mcp-stdio"];
+/// Words behind the target that say which of its jobs is meant. Fixed, so that no other word can get into a pattern.
+const JOBS: [&str; 25] = [
+    "mcp",
+    "mcp-server",
+    "mcp_server",
+    "mcp-serve",
+    "mcp-stdio",
+    "mcp-start",
+    "mcp:serve",
+    "mcp:server",
+    "mcp:start",
+    "mcp.server",
+    "mcp:stdio",
+    "start-mcp",
+    "start-mcp-server",
+    "run-mcp",
+    "run-mcp-server",
+    "serve-mcp",
+    "boost:mcp",
+    "experimental:mcp",
+    "mcp-adapter",
+    "stdio_server",
+    "stdio",
+    "stdio-server",
+    "serve",
+    "server",
+    "start",
+];
+/// Options that say the same.
+const OPTIONS: [&str; 4] = ["--mcp", "--mcp-server", "--mcp-stdio", "--stdio"];
 
 /// Names that any program, script or module may have.
 const ANYBODYS: [&str; 34] = [
@@ -19,68 +46,19 @@ const ANYBODYS: [&str; 34] = [
     "python", "__main__", "entry", "launch", "wrapper", "manage", "artisan", "console", "rails",
 ];
 
-/// Images that hold a language or a system, and no server.
-const BASE_IMAGES: [&str; 24] = [
-    "alpine",
-    "debian",
-    "ubuntu",
-    "busybox",
-    "fedora",
-    "node",
-    "python",
-    "golang",
-    "rust",
-    "ruby",
-    "php",
-    "openjdk",
-    "eclipse-temurin",
-    "denoland/deno",
-    "oven/bun",
-    "ghcr.io/astral-sh/uv",
-    "postgres",
-    "mysql",
-    "redis",
-    "mongo",
-    "nginx",
-    "docker",
-    "amazonlinux",
-    "archlinux",
-];
-
 /// Folders that programs of every kind are installed into.
-const SHARED_FOLDERS: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/snap/", "/nix/", "/run/", "/opt/homebrew/"];
-/// The same below a home folder.
-const SHARED_IN_HOME: [&str; 17] = [
-    "/.local/bin/",
-    "/.cargo/bin/",
-    "/go/bin/",
-    "/.bun/",
-    "/.deno/",
-    "/.nvm/",
-    "/.volta/",
-    "/.asdf/",
-    "/.fnm/",
-    "/.npm-global/",
-    "/shims/",
-    "/.nix-profile/",
-    "/.linuxbrew/",
-    "/.sdkman/",
-    "/fnm_multishells/",
-    "/.nodenv/",
-    "/.rbenv/",
-];
-
+const SHARED_FOLDERS: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/snap/", "/nix/", "/run/", "/opt/"];
 /// What stands behind the target.
 enum Job<'a> {
-    /// Nothing, or options.
+    /// Nothing, or options without a value of their own.
     None,
-    /// Words that say it.
+    /// Words that say it, and besides them only options.
     Words(Vec<&'a str>),
     /// An option that says it.
     Option(&'a str),
-    /// A path first: what it works on.
+    /// A path and nothing else: what it works on.
     Place,
-    /// Something else: perhaps a job that nobody knows, perhaps a secret.
+    /// Something else: perhaps a job that nobody knows, perhaps the value of an option, perhaps a secret.
     Other,
 }
 
@@ -88,39 +66,36 @@ fn says_mcp(name: &str) -> bool {
     name.to_ascii_lowercase().contains("mcp")
 }
 
-/// `mcp`, `mcp:serve`, `start-mcp-server`; letters only, so that it is no key.
-fn is_job(word: &str) -> bool {
-    let plain =
-        word.len() <= 24 && word.chars().all(|letter| letter.is_ascii_lowercase() || ":._-".contains(letter));
-    JOBS.contains(&word) || (plain && says_mcp(word))
+fn says_server(job: &str) -> bool {
+    says_mcp(job) || job.contains("stdio")
 }
 
 fn job(invocation: &Invocation) -> Job<'_> {
+    let arguments = &invocation.arguments;
     // What stands behind the dashes is started in its turn.
-    if invocation.arguments.iter().any(|word| word == "--") {
+    if arguments.iter().any(|word| word == "--") {
         return Job::Other;
     }
-    let mut words: Vec<&str> = invocation.leading_words().take(4).collect();
-    let place = words.iter().position(|word| word.starts_with('/')).unwrap_or(words.len());
-    let has_place = place < words.len();
-    words.truncate(place);
-    if words.is_empty() && !has_place {
-        let hidden = invocation.arguments.iter().any(|word| says_mcp(word) && is_job(word));
-        return match invocation.arguments.iter().find(|word| OPTIONS.contains(&word.as_str())) {
-            Some(option) => Job::Option(option),
-            // `acme --profile x mcp`: the job stands behind an option.
-            None if hidden => Job::Other,
-            None => Job::None,
-        };
+    if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str())) {
+        return Job::Option(option);
     }
-    match words.as_slice() {
-        [] => Job::Place,
-        words if words.len() <= 3 && words.iter().all(|word| is_job(word)) => Job::Words(words.to_vec()),
+    let first: Vec<&str> = invocation.leading_words().collect();
+    let bare = arguments.iter().filter(|word| !word.starts_with('-')).count();
+    let are_jobs = first.len() <= 3 && first.iter().all(|word| JOBS.contains(word));
+    match first.as_slice() {
+        [] if bare == 0 => Job::None,
+        [] => Job::Other,
+        [place] if place.starts_with('/') && bare == 1 => Job::Place,
+        // A job that any program may have is meant only where nothing else is said.
+        words if are_jobs && (bare == words.len() || words.iter().any(|word| says_server(word))) => {
+            Job::Words(words.to_vec())
+        }
         _ => Job::Other,
     }
 }
 
-const OTHER_JOB: &str = "it is started for a job that orphand does not know, and may have others; name it in a [[server]] yourself";
+const OTHER_JOB: &str =
+    "it may have other jobs than the one that it is started for here; name it in a [[server]] yourself";
 
 /// A pattern that is meant for this one job of what it names.
 fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String> {
@@ -133,13 +108,8 @@ fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String
     })
 }
 
-/// The pattern for an invocation, or why there is none. `named` says that orphand's own patterns name it beyond doubt, though by its form only.
-pub(super) fn naming(
-    invocation: &Invocation,
-    words: &[String],
-    home: &Path,
-    named: bool,
-) -> Result<Pattern, String> {
+/// The pattern for an invocation, or why there is none.
+pub(super) fn naming(invocation: &Invocation, words: &[String], home: &Path) -> Result<Pattern, String> {
     let target = invocation.target.as_str();
     if invocation.doubtful || hides(target, words) {
         return Err("an option that orphand does not know stands in front of what it starts".to_owned());
@@ -153,16 +123,21 @@ pub(super) fn naming(
             Err("a shell script of several commands; name what it starts in a [[server]]".to_owned())
         }
         Kind::Inline => Err("nothing on its command line says what it runs".to_owned()),
+        Kind::Script if is_address(target) => Err("it is started from an address".to_owned()),
         Kind::Script => script(invocation, home),
         _ if target.contains(UNKNOWN) => unknown(),
-        _ if target.contains("://") && !target.contains("git") => {
-            Err("it is started from an address".to_owned())
-        }
-        Kind::Package => package(invocation, named),
+        _ if is_address(target) => Err("it is started from an address".to_owned()),
+        Kind::Package => package(invocation),
         Kind::Module => module(invocation),
-        Kind::Image => image(target),
+        Kind::Image => image(invocation),
         Kind::Native => native(invocation, home),
     }
+}
+
+/// `https://...`, of which a script's path keeps one slash, and `name@npm:other`. Repositories have a name at their end.
+fn is_address(target: &str) -> bool {
+    let repository = ["git+", "git:", "github:", "gitlab:"].iter().any(|start| target.starts_with(start));
+    target.contains(":/") && !repository || target.contains("@npm:")
 }
 
 /// Whether an option announces the word as a secret: `npx --some-token x`.
@@ -206,27 +181,22 @@ fn is_package(name: &str) -> bool {
     }
 }
 
-fn package(invocation: &Invocation, named: bool) -> Result<Pattern, String> {
+fn package(invocation: &Invocation) -> Result<Pattern, String> {
     let command = invocation.commands.first().filter(|command| is_name(command) && says_mcp(command));
-    let Some(package) = invocation.packages.first() else {
-        // `--from PACKAGE COMMAND`: the command is one of several, and only its own name counts.
-        return command.map(|command| Pattern::of("program", command)).ok_or_else(|| OTHER_JOB.to_owned());
+    let own = invocation.packages.first().filter(|package| {
+        let is_tool = language_of(package).is_some() || is_any_shell(package);
+        is_package(package) && !is_anybodys(package) && !is_tool
+    });
+    let pattern = match (own, command) {
+        (Some(package), Some(command)) if command != package => {
+            Pattern::of("package", package).and("program", command)
+        }
+        (Some(package), _) => Pattern::of("package", package),
+        // `--from FOLDER COMMAND`: only the command's own name counts.
+        (None, Some(command)) => Pattern::of("program", command),
+        (None, None) => return Err("it has no name of a package that could be only this server's".to_owned()),
     };
-    let is_tool = language_of(package).is_some() || is_any_shell(package);
-    if !is_package(package) || is_anybodys(package) || is_tool {
-        return match command {
-            Some(command) => Ok(Pattern::of("program", command)),
-            None => {
-                Err("what it starts has no name of a package that could be only this server's".to_owned())
-            }
-        };
-    }
-    let pattern = Pattern::of("package", package);
-    let pattern = match command.filter(|command| *command != package) {
-        Some(command) => pattern.and("program", command),
-        None => pattern,
-    };
-    if named || says_mcp(package) { Ok(pattern) } else { narrowed(pattern, invocation) }
+    narrowed(pattern, invocation)
 }
 
 fn module(invocation: &Invocation) -> Result<Pattern, String> {
@@ -236,28 +206,28 @@ fn module(invocation: &Invocation) -> Result<Pattern, String> {
     if !is_module || module.split('.').all(is_anybodys) {
         return Err("a module of this name may be anybody's; name it in a [[server]] yourself".to_owned());
     }
-    let pattern = Pattern::of("module", module);
-    if says_mcp(module) {
-        return Ok(pattern);
-    }
     // `python -m flask run`
     match job(invocation) {
-        Job::Words(words) if !words.iter().any(|word| says_mcp(word) || word.contains("stdio")) => {
+        Job::Words(words) if !says_mcp(module) && !words.iter().any(|word| says_server(word)) => {
             Err(OTHER_JOB.to_owned())
         }
-        _ => narrowed(pattern, invocation),
+        _ => narrowed(Pattern::of("module", module), invocation),
     }
 }
 
-fn image(image: &str) -> Result<Pattern, String> {
-    if BASE_IMAGES.contains(&image) {
-        return Err(format!("the image `{image}` holds no server of its own"));
-    }
+/// Most images are no servers, and what runs in one is seen by its image only.
+fn image(invocation: &Invocation) -> Result<Pattern, String> {
+    let image = invocation.target.as_str();
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._/:-".contains(letter);
-    if image.len() <= 256 && image.chars().all(plain) {
-        Ok(Pattern::of("image", image))
-    } else {
-        Err("what it starts is no name of an image".to_owned())
+    if image.len() > 256 || !image.chars().all(plain) {
+        return Err("what it starts is no name of an image".to_owned());
+    }
+    match job(invocation) {
+        _ if says_mcp(image) => Ok(Pattern::of("image", image)),
+        Job::Words(words) if words.iter().any(|word| says_mcp(word)) => {
+            Ok(Pattern::of("image", image).and("subcommand", &words.join(" ")))
+        }
+        _ => Err("the name of its image does not say that it holds an MCP server; name it in a [[server]] yourself".to_owned()),
     }
 }
 
@@ -270,35 +240,29 @@ fn native(invocation: &Invocation, home: &Path) -> Result<Pattern, String> {
     if has_suffix_of_a_script(name) {
         return script(invocation, home);
     }
-    let own_folder = target.starts_with('/') && !is_shared(target);
-    if own_folder {
-        let runs_a_file =
-            |word: &String| has_suffix_of_a_script(word) || ["-c", "-e", "-m", "--"].contains(&word.as_str());
-        if !says_mcp(name) && invocation.arguments.iter().any(runs_a_file) {
-            return Err(OTHER_JOB.to_owned());
-        }
-        let pattern = Pattern::of("path", &globset::escape(target));
-        return if says_mcp(name) { Ok(pattern) } else { narrowed(pattern, invocation) };
+    if target.starts_with('/') && !is_shared(target) {
+        return narrowed(Pattern::of("path", &globset::escape(target)), invocation);
     }
     if !is_name(name) {
         return Err("what it starts is no name of a program".to_owned());
     }
-    if says_mcp(name) && name != "mcp" {
-        return Ok(Pattern::of("program", name));
-    }
+    let pattern = Pattern::of("program", name);
     match job(invocation) {
-        Job::Words(words) if words.iter().any(|word| says_mcp(word)) => {
-            Ok(Pattern::of("program", name).and("subcommand", &words.join(" ")))
+        Job::Words(words) if !words.iter().any(|word| says_mcp(word)) && !says_mcp(name) => {
+            Err(HARDLY_A_SERVER.to_owned())
         }
-        Job::Option(option) => Ok(Pattern::of("program", name).and("argument", option)),
-        _ => Err("its name does not say that it is an MCP server, and it may have other uses; name it in a [[server]] yourself".to_owned()),
+        Job::None | Job::Place if !says_mcp(name) || name == "mcp" => Err(HARDLY_A_SERVER.to_owned()),
+        Job::Option("--stdio") if !says_mcp(name) => Err(HARDLY_A_SERVER.to_owned()),
+        _ => narrowed(pattern, invocation),
     }
 }
+
+const HARDLY_A_SERVER: &str = "its name does not say that it is an MCP server, and it may have other uses; name it in a [[server]] yourself";
 
 /// Whether programs of every kind are installed where this one is.
 fn is_shared(path: &str) -> bool {
     SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder))
-        || SHARED_IN_HOME.iter().any(|folder| path.contains(folder))
+        || path.split('/').any(|part| ["bin", ".bin", "sbin", "shims", "fnm_multishells"].contains(&part))
 }
 
 fn has_suffix_of_a_script(name: &str) -> bool {
@@ -324,18 +288,17 @@ fn script(invocation: &Invocation, home: &Path) -> Result<Pattern, String> {
         (false, Some(directory)) => Some(format!("{}/{target}", directory.trim_end_matches('/'))),
         (false, None) => None,
     };
-    let file = stem(base_name(target));
     let pattern = match full {
         Some(full) => Pattern::of("path", &globset::escape(&full)),
         None => by_its_end(target)?,
     };
-    if says_mcp(file) && !is_anybodys(file) { Ok(pattern) } else { narrowed(pattern, invocation) }
+    narrowed(pattern, invocation)
 }
 
 /// `bun run --cwd DIR start`: what that starts is in the folder's own files.
 fn script_of_a_project(name: &str, directory: Option<&str>, home: &Path) -> Result<Pattern, String> {
     let deep = directory.filter(|path| Path::new(path).components().count() > 2 && Path::new(path) != home);
-    match deep.filter(|_| is_job(name)) {
+    match deep.filter(|_| JOBS.contains(&name)) {
         Some(directory) => {
             Ok(Pattern::of("directory", &globset::escape(directory)).and("run_by", "bun").and("only", name))
         }
@@ -357,7 +320,8 @@ fn by_its_end(target: &str) -> Result<Pattern, String> {
     let parts: Vec<&str> = end.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
     let says_something = parts.iter().any(|part| !is_anybodys(stem(part)));
     let own_name = parts.last().is_some_and(|name| says_mcp(stem(name)) && !is_anybodys(stem(name)));
-    if says_something && (parts.len() > 1 || own_name) {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._/@+-".contains(letter);
+    if says_something && (parts.len() > 1 || own_name) && end.chars().all(plain) {
         // A pattern looks at the last five names of a path.
         let last = parts.len().saturating_sub(4);
         return Ok(Pattern::of("script", &globset::escape(&parts[last..].join("/"))));

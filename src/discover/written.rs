@@ -1,12 +1,14 @@
 //! `conf.d/discovered.toml`: made anew each time, never over something that a person wrote.
 
 use super::derive::Derived;
+use super::guard::Guard;
 use super::pattern::Entries;
 use super::{Discovery, Server};
+use crate::catalog::{Catalog, PatternText, Role};
 use crate::redact::printable;
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How the file begins. Behind it stand a digest of what follows the first line.
 const MARK: &str = "# orphand discover: ";
@@ -57,6 +59,8 @@ impl Discovery {
     /// have. `earlier` is what stands there now: where nothing but the day has changed it stays as it is.
     pub fn written(&self, home: &Path, copies: Option<usize>, day: &str, earlier: Option<&str>) -> Written {
         let kept = self.kept(home, earlier.unwrap_or_default());
+        let copies =
+            copies.max(earlier_copies(earlier.unwrap_or_default()).filter(|_| !self.warnings.is_empty()));
         let with = |day: &str| {
             let rest = self.body(home, copies, day, &kept);
             format!("{MARK}{}\n{rest}", digest(&rest))
@@ -66,22 +70,27 @@ impl Discovery {
         Written { text: same.unwrap_or_else(|| with(day)), kept: kept.len() }
     }
 
-    /// Entries of the earlier file none of whose sources was read this time, while something could not be read: a file that is
-    /// broken for a moment, or one whose project only that file names, takes no pattern away.
+    /// Entries of the earlier file that come from a file which is broken for the moment, or which is there and was not found this time,
+    /// since only a broken file names its project. They must still be what `discover` would write.
     fn kept(&self, home: &Path, earlier: &str) -> Vec<String> {
         if self.warnings.is_empty() {
             return Vec::new();
         }
-        let read: BTreeSet<String> = self.read.iter().map(|file| printable(&in_home(file, home))).collect();
-        let new = self.new_patterns();
-        let from_what_was_read = |block: &str| {
-            block.lines().any(|line| {
-                line.starts_with("# ") && read.iter().any(|file| line.ends_with(&format!(" in {file}")))
-            })
+        let (new, guard) = (self.new_patterns(), Guard::new());
+        let broken = |file: &PathBuf| self.warnings.iter().any(|(path, _)| path == file);
+        let source = |line: &str| {
+            let (_, place) = line.strip_prefix("# ")?.rsplit_once(" in ")?;
+            Some(place.strip_prefix("~/").map_or(PathBuf::from(place), |rest| home.join(rest)))
+        };
+        let is_kept = |block: &String| {
+            let sources: Vec<PathBuf> = block.lines().filter_map(source).collect();
+            let gone = |file: &PathBuf| self.read.contains(file) || !(broken(file) || file.exists());
+            !sources.is_empty() && !sources.iter().any(gone)
         };
         (earlier.split("\n\n").filter(|block| block.contains("[[server]]\n")))
             .map(|block| format!("{}\n", block.trim_end().replace(KEPT, "")))
-            .filter(|block| !from_what_was_read(block))
+            .filter(is_kept)
+            .filter(|block| still_good(block, &guard))
             .filter(|block| !new.keys().any(|pattern| pattern.is_in(&Entries::of(block))))
             .collect()
     }
@@ -125,6 +134,39 @@ impl Discovery {
         }
         out
     }
+}
+
+/// Whether an entry has nothing but what `discover` writes, and names nothing else.
+fn still_good(block: &str, guard: &Guard) -> bool {
+    const KEYS: [&str; 12] = [
+        "name",
+        "package",
+        "program",
+        "script",
+        "module",
+        "image",
+        "path",
+        "directory",
+        "run_by",
+        "subcommand",
+        "argument",
+        "only",
+    ];
+    let text: String = block
+        .lines()
+        .filter(|line| !line.starts_with('#') && *line != "[[server]]")
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let known = toml::from_str::<toml::Table>(&text)
+        .is_ok_and(|table| table.keys().all(|key| KEYS.contains(&key.as_str())));
+    let text = toml::from_str::<PatternText>(&text).ok().filter(|_| known);
+    let alone = text.and_then(|text| Catalog::compile([(Role::Server, true, text)]).ok());
+    alone.is_some_and(|alone| guard.named_by(|line, words| !alone.matching(line, words).is_empty()).is_none())
+}
+
+fn earlier_copies(earlier: &str) -> Option<usize> {
+    let table: toml::Table = toml::from_str(earlier).ok()?;
+    usize::try_from(table.get("live")?.get("copies")?.as_integer()?).ok()
 }
 
 fn sources(servers: &[&Server], home: &Path) -> BTreeSet<String> {

@@ -16,6 +16,20 @@ pub(super) fn value_options(name: &str) -> &'static [&'static str] {
             "--env-file",
             "--tsconfig",
             "--title",
+            "--openssl-config",
+            "--trace-event-categories",
+            "--trace-event-file-pattern",
+            "--icu-data-dir",
+            "--disable-warning",
+            "--unhandled-rejections",
+            "--max-http-header-size",
+            "--stack-trace-limit",
+            "--input-type",
+            "--watch-path",
+            "--env-file-if-exists",
+            "--inspect-port",
+            "--experimental-config-file",
+            "--localstorage-file",
             "-P",
             "--project",
         ],
@@ -53,6 +67,41 @@ fn is_python(name: &str) -> bool {
         name.strip_prefix(base)
             .is_some_and(|rest| rest.chars().all(|letter| letter.is_ascii_digit() || letter == '.'))
     })
+}
+
+/// What a row of short options does to an interpreter: `-Ic CODE`, `-pe CODE`, `-um MODULE`.
+#[derive(PartialEq)]
+enum Short {
+    Code,
+    Module,
+    Other,
+}
+
+fn short_options(name: &str, word: &str) -> Short {
+    let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else {
+        return Short::Other;
+    };
+    let (code, values) = match name {
+        _ if is_python(name) => ("c", "WXQ"),
+        "perl" => ("eE", "IMmFx"),
+        "ruby" => ("e", "IrCEKTx"),
+        "php" => ("rBRF", "cdzS"),
+        "node" | "nodejs" | "bun" => ("ep", "rC"),
+        _ => return Short::Other,
+    };
+    // Behind a letter that takes a value stands that value.
+    for letter in letters.chars() {
+        if code.contains(letter) {
+            return Short::Code;
+        }
+        if letter == 'm' && is_python(name) {
+            return Short::Module;
+        }
+        if values.contains(letter) {
+            break;
+        }
+    }
+    Short::Other
 }
 
 /// Options that only look at the file, or do something else with it than run it.
@@ -152,15 +201,24 @@ pub(super) fn resolve(name: &str, rest: &[String]) -> Option<Invocation> {
         match (name, word.as_str()) {
             ("bun" | "deno", "run") => continue,
             ("deno", "x") if at == 1 => continue,
-            (_, "-m") if is_python(name) => {
-                return rest.get(at).map(|module| module_of(module, after(at + 1)));
+            (_, option) if short_options(name, option) == Short::Module => {
+                // `-mMODULE` is the same as `-m MODULE`.
+                let glued = option.split_once('m').map_or("", |(_, glued)| glued);
+                let (module, behind) =
+                    if glued.is_empty() { (rest.get(at)?.as_str(), at + 1) } else { (glued, at) };
+                return Some(module_of(module, after(behind)));
             }
-            ("java", "-jar") => return rest.get(at).map(|jar| script_of(jar, after(at + 1))),
-            ("node" | "nodejs" | "bun" | "perl" | "ruby", "-e" | "-p" | "--eval" | "--print")
-            | ("php", "-r") => {
+            (_, option) if short_options(name, option) == Short::Code => {
                 return Some(Invocation::new(Kind::Inline, name, after(at)));
             }
-            (_, "-c") if is_python(name) => return Some(Invocation::new(Kind::Inline, name, after(at))),
+            ("java", "-jar") => return rest.get(at).map(|jar| script_of(jar, after(at + 1))),
+            (_, "--eval" | "--print") => return Some(Invocation::new(Kind::Inline, name, after(at))),
+            // A file of more arguments.
+            ("java", option) if option.starts_with('@') => {
+                return Some(Invocation::new(Kind::Inline, name, after(at)));
+            }
+            // A server of its own.
+            ("php", "-S") => return Some(Invocation::new(Kind::Inline, name, after(at))),
             (_, option) if only_looks(name, option) => {
                 return Some(Invocation::new(Kind::Inline, name, after(at)));
             }

@@ -38,6 +38,11 @@ pub(super) fn resolve(name: &str, rest: &[String], depth: usize) -> Option<Invoc
         if word == "--" || word == "-" {
             break;
         }
+        if matches!(word.as_str(), "--init-file" | "--rcfile") {
+            words.next();
+            at += 1;
+            continue;
+        }
         if word.starts_with("--") || (name == "busybox" && is_shell(word)) {
             continue;
         }
@@ -66,7 +71,7 @@ pub(super) fn resolve(name: &str, rest: &[String], depth: usize) -> Option<Invoc
 
 /// The program that a shim of asdf, pyenv or their like becomes: `bash /home/u/.asdf/shims/npx`.
 fn shim(path: &str) -> Option<&str> {
-    const ROOTS: [&str; 6] = ["/.asdf", "/.pyenv", "/.rbenv", "/.nodenv", "/.goenv", "/mise"];
+    const ROOTS: [&str; 7] = ["/.asdf", "/asdf", "/asdf-data", "/.pyenv", "/.rbenv", "/.nodenv", "/.goenv"];
     let (folder, name) = path.rsplit_once('/')?;
     let root = folder.strip_suffix("/shims")?;
     (ROOTS.iter().any(|known| root.ends_with(known)) && !name.contains('.')).then_some(name)

@@ -24,7 +24,7 @@ fn people_below(stage: &Stage, who: &str) -> crate::stage::Actor {
     client(who)
         .user(USER)
         .child(member("acme", &line("acme/server.js")))
-        .child(member("tool", "python3 -m acme.billing --token hunter2"))
+        .child(member("tool", "python3 -m acme.billing --stdio --token hunter2"))
         .child(member("other", &line("other/server.js")))
         .child(member("agent", "our-agent --mcp-config x"))
 }
@@ -38,7 +38,7 @@ fn what_a_clients_file_names_is_known_from_then_on_and_nothing_else_is() {
             stage,
             ".claude.json",
             r#"{"mcpServers":{"acme":{"command":"node","args":["HOME/acme/server.js"]},
-                "tool":{"command":"python3","args":["-m","acme.billing","--token","hunter2"]},"agent":{"command":"claude"}}}"#,
+                "tool":{"command":"python3","args":["-m","acme.billing","--stdio","--token","hunter2"]},"agent":{"command":"claude"}}}"#,
         );
         stage.enter(people_below(stage, "dead"));
         stage.enter(people_below(stage, "alive"));
@@ -123,7 +123,7 @@ fn what_a_person_has_there_is_never_replaced() {
         {
             chown(path, Some(USER), Some(USER)).expect("given away");
         }
-        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"acme-mcp"}}}"#);
+        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"npx","args":["acme-billing"]}}}"#);
         let target = folder.join("discovered.toml");
         let own = ".config/orphand/conf.d/discovered.toml";
         let refused = |stage: &Stage, what: &str, word: &str| {
@@ -162,12 +162,12 @@ fn what_a_person_has_there_is_never_replaced() {
         write(
             stage,
             ".claude.json",
-            r#"{"mcpServers":{"acme":{"command":"acme-mcp"},"more":{"command":"more-mcp"}}}"#,
+            r#"{"mcpServers":{"acme":{"command":"npx","args":["acme-billing"]},"more":{"command":"npx","args":["more-billing"]}}}"#,
         );
         let output = as_user(stage, &["discover", "--write"]);
         assert!(output.status.success(), "{}", say(&output));
         assert!(fs::symlink_metadata(&target).expect("there").is_symlink());
-        assert!(fs::read_to_string(&target).expect("text").contains("more-mcp"));
+        assert!(fs::read_to_string(&target).expect("text").contains("more-billing"));
         fs::write(
             stage.home().join("elsewhere.toml"),
             fs::read_to_string(&target).expect("text") + "# mine\n",
@@ -188,7 +188,7 @@ fn many_that_write_at_once_leave_one_good_file() {
     on_stage("discovered::many_that_write_at_once_leave_one_good_file", |stage| {
         fs::create_dir(stage.home()).expect("a home");
         chown(stage.home(), Some(USER), Some(USER)).expect("given away");
-        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"acme-mcp"}}}"#);
+        write(stage, ".claude.json", r#"{"mcpServers":{"acme":{"command":"npx","args":["acme-billing"]}}}"#);
         let start = |stage: &Stage| {
             let mut command = stage.command(&["discover", "--write"]);
             command

@@ -9,8 +9,8 @@ pub(super) struct Sample<'a> {
     word: &'a str,
     /// In the plainest form.
     pub(super) line: Vec<String>,
-    /// As a file that Node.js runs: a few names are seen through where they stand in front.
-    file: Option<Vec<String>>,
+    /// Another one: a few names are seen through where they stand in front.
+    other: Option<Vec<String>>,
 }
 
 impl<'a> Sample<'a> {
@@ -29,16 +29,21 @@ impl<'a> Sample<'a> {
         let samples = keys.into_iter().flat_map(|(key, words)| {
             words.as_slice().iter().map(move |word| {
                 let name = plain(word);
-                let file = match key {
-                    "package" => Some(format!("/x/node_modules/{name}/cli.js")),
-                    "program" => Some(format!("/x/node_modules/.bin/{name}")),
+                let only = pattern.only.as_slice().first().map(|word| plain(word));
+                let of_node = |path: String| vec!["node".to_owned(), path];
+                let other = match (key, only) {
+                    ("package", Some(only)) => {
+                        Some(vec!["npx".to_owned(), "-p".to_owned(), name.clone(), only])
+                    }
+                    ("package", None) => Some(of_node(format!("/x/node_modules/{name}/cli.js"))),
+                    ("program", _) => Some(of_node(format!("/x/node_modules/.bin/{name}"))),
                     _ => None,
                 };
                 Sample {
                     key,
                     word,
                     line: with_arguments(plainest(key, name, pattern), pattern),
-                    file: file.map(|path| with_arguments(vec!["node".to_owned(), path], pattern)),
+                    other: other.map(|line| with_arguments(line, pattern)),
                 }
             })
         });
@@ -93,7 +98,7 @@ impl<'a> Sample<'a> {
         let fits = |line: &Vec<String>| {
             Invocation::of(line).is_some_and(|invocation| !alone.matching(&invocation, line).is_empty())
         };
-        if std::iter::once(&self.line).chain(&self.file).any(fits) {
+        if std::iter::once(&self.line).chain(&self.other).any(fits) {
             return None;
         }
         let mut excepted = pattern.except_program.as_slice().iter().chain(pattern.except.as_slice());
@@ -127,7 +132,10 @@ fn plainest(key: &str, word: String, pattern: &PatternText) -> Vec<String> {
         "image" => vec![by("docker"), "run".to_owned(), "-i".to_owned(), word],
         "path" if is_script => vec![interpreter, word],
         "path" => in_front.into_iter().chain([word]).collect(),
-        "directory" => vec![by("bun"), "run".to_owned(), "--cwd".to_owned(), word, "start".to_owned()],
+        "directory" => {
+            let script = pattern.only.as_slice().first().map_or("start".to_owned(), |word| plain(word));
+            vec![by("bun"), "run".to_owned(), "--cwd".to_owned(), word, script]
+        }
         _ => vec![interpreter, format!("/x/{word}/dist/index.js")],
     }
 }

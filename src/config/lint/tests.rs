@@ -81,7 +81,10 @@ fn good_patterns_are_not_complained_of() {
     let good = "[[server]]\nname = \"a\"\npackage = \"@acme/billing-mcp\"\n\
         [[server]]\nname = \"b\"\npath = [\"/opt/[[]x[]]/**/*.js\", \"**/acme/{a,b}/run\"]\nexamples = [\"node /opt/[x]/y/z.js\"]\n\
         [[server]]\nname = \"c\"\nprogram = \"acme\"\nsubcommand = [\"rpc serve\", \"mcp\"]\nargument = \"--std*\"\n\
-        [[server]]\nname = \"d\"\ndirectory = \"/opt/acme\"\nrun_by = \"bun\"\n\
+        [[server]]\nname = \"d\"\ndirectory = \"/opt/acme\"\nrun_by = \"bun\"\nonly = \"serve\"\n\
+        [[server]]\nname = \"h\"\npackage = \"@acme/tools\"\nonly = \"acme-mcp\"\n\
+        [[server]]\nname = \"i\"\npath = \"/opt/acme/x.js\"\nsubcommand = \"\"\n\
+        [[server]]\nname = \"j\"\npackage = \"@acme/files\"\nsubcommand = \"/**\"\n\
         [[launcher]]\nname = \"e\"\nscript = \"bin/wrap.py\"\n\
         [[client]]\nname = \"f\"\nprogram = \"our-agent\"\n\
         [[protect]]\nname = \"g\"\ncgroup = \"/system.slice/**\"\nuser = \"root\"\n";

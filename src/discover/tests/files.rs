@@ -16,7 +16,7 @@ fn a_broken_file_is_one_warning_and_no_pattern_and_none_of_its_text_is_told() {
     for (file, text) in broken {
         home.write(file, text);
     }
-    home.write(".claude.json", r#"{"mcpServers":{"good":{"command":"acme-mcp"}}}"#);
+    home.write(".claude.json", r#"{"mcpServers":{"good":{"command":"npx","args":["acme-billing"]}}}"#);
     let found = home.discover();
     assert_eq!(found.servers.len(), 1, "{:?}", found.servers);
     assert_eq!(found.warnings.len(), broken.len(), "{:?}", found.warnings);
@@ -30,7 +30,7 @@ fn a_broken_file_is_one_warning_and_no_pattern_and_none_of_its_text_is_told() {
 fn files_that_are_no_plain_file_of_ones_own_below_the_home_are_refused() {
     let home = Home::new();
     let outside = TempDir::new().unwrap();
-    let server = r#"{"mcpServers":{"a":{"command":"acme-mcp"}}}"#;
+    let server = r#"{"mcpServers":{"a":{"command":"npx","args":["acme-billing"]}}}"#;
     fs::write(outside.path().join("mcp.json"), server).unwrap();
     let refused = |what: &str, word: &str| {
         let found = home.discover();
@@ -77,7 +77,7 @@ fn files_that_are_no_plain_file_of_ones_own_below_the_home_are_refused() {
 #[test]
 fn links_within_the_home_are_followed_and_projects_that_lead_out_of_it_are_not() {
     let home = Home::new();
-    home.write("dotfiles/mcp.json", r#"{"mcpServers":{"a":{"command":"acme-mcp"}}}"#);
+    home.write("dotfiles/mcp.json", r#"{"mcpServers":{"a":{"command":"npx","args":["acme-billing"]}}}"#);
     fs::create_dir_all(home.path(".cursor")).unwrap();
     symlink(home.path("dotfiles/mcp.json"), home.path(".cursor/mcp.json")).unwrap();
     let outside = TempDir::new().unwrap();
@@ -108,7 +108,9 @@ fn files_that_are_made_to_do_harm_are_warnings() {
         laughs.push_str(&format!("a{at}: &a{at} [{inner}]\n"));
     }
     home.write(".continue/config.yaml", &laughs);
-    let many: Vec<String> = (0..2000).map(|at| format!("\"s{at}\":{{\"command\":\"acme-mcp\"}}")).collect();
+    let many: Vec<String> = (0..2000)
+        .map(|at| format!("\"s{at}\":{{\"command\":\"npx\",\"args\":[\"acme-billing\"]}}"))
+        .collect();
     home.write(".kiro/settings/mcp.json", &format!("{{\"mcpServers\":{{{}}}}}", many.join(",")));
     let found = home.discover();
     assert!(found.servers.is_empty());
@@ -120,7 +122,7 @@ fn odd_entries_are_passed_over() {
     let home = Home::new();
     home.write(
         ".cursor/mcp.json",
-        r#"{"mcpServers":{"a":null,"b":[],"c":{"command":7},"d":{"command":""},"e":{"command":[]},"f":{},"g":{"command":"acme-mcp","args":"x"},"":{"command":"acme-mcp"}}}"#,
+        r#"{"mcpServers":{"a":null,"b":[],"c":{"command":7},"d":{"command":""},"e":{"command":[]},"f":{},"g":{"command":"npx","args":"x"},"":{"command":"npx","args":["acme-billing"]}}}"#,
     );
     home.write(".claude.json", r#"{"mcpServers":[],"projects":[1]}"#);
     home.write(".gemini/settings.json", "null");

@@ -82,7 +82,7 @@ fn variables_that_say_where_are_filled_in_and_no_others() {
     );
     home.write(
         "plugin/.claude-plugin/plugin.json",
-        r#"{"mcpServers":{"c":{"command":"${CLAUDE_PLUGIN_ROOT}/bin/tool"}}}"#,
+        r#"{"mcpServers":{"c":{"command":"${CLAUDE_PLUGIN_ROOT}/own/tool"}}}"#,
     );
     home.write(
         ".cursor/mcp.json",
@@ -92,7 +92,7 @@ fn variables_that_say_where_are_filled_in_and_no_others() {
     let said: Vec<String> =
         found.servers.iter().map(|server| home.in_home(&keys(server.derived.as_ref().unwrap()))).collect();
     let expected = [
-        "path=HERE/plugin/bin/tool subcommand=",
+        "path=HERE/plugin/own/tool subcommand=",
         "script=deep/tool.js subcommand=",
         "path=HERE/work/build/index.js subcommand=",
         "path=HERE/x-tool subcommand=",
@@ -107,9 +107,9 @@ fn the_environment_moves_the_files() {
         ("CODEX_HOME", home.path("elsewhere").display().to_string()),
         ("XDG_CONFIG_HOME", home.path("cfg").display().to_string()),
     ];
-    home.write("elsewhere/config.toml", "[mcp_servers.a]\ncommand = \"acme-mcp\"\n");
-    home.write("cfg/opencode/opencode.json", r#"{"mcp":{"b":{"command":["acme-mcp"]}}}"#);
-    home.write(".codex/config.toml", "[mcp_servers.not]\ncommand = \"acme-mcp\"\n");
+    home.write("elsewhere/config.toml", "[mcp_servers.a]\ncommand = \"npx\"\nargs = [\"acme-billing\"]\n");
+    home.write("cfg/opencode/opencode.json", r#"{"mcp":{"b":{"command":["npx","acme-billing"]}}}"#);
+    home.write(".codex/config.toml", "[mcp_servers.not]\ncommand = \"npx\"\nargs = [\"acme-billing\"]\n");
     let names: Vec<String> = home.discover().servers.into_iter().map(|server| server.name).collect();
     assert_eq!(names, ["a", "b"]);
 }

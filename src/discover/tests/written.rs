@@ -28,10 +28,10 @@ fn the_file_says_whence_and_when_and_is_the_same_the_next_time() {
     assert_eq!(Existing::of(&text), Existing::Ours);
     let later = found.written(home.folder.path(), None, "2027-01-01", Some(&text)).text;
     assert_eq!(later, text, "nothing has changed");
-    home.write(".claude.json", r#"{"mcpServers":{"new":{"command":"acme-mcp"}}}"#);
+    home.write(".claude.json", r#"{"mcpServers":{"new":{"command":"npx","args":["acme-billing"]}}}"#);
     home.write(".cursor/mcp.json", "{}");
     let later = home.discover().written(home.folder.path(), None, "2027-01-01", Some(&text)).text;
-    assert!(later.contains("2027-01-01") && later.contains("acme-mcp"), "{later}");
+    assert!(later.contains("2027-01-01") && later.contains("acme-billing"), "{later}");
     let file = home.write("discovered.toml", &text);
     let settings = load(&Sources { explicit: Some(file), ..Sources::default() }).unwrap();
     assert_eq!(crate::config::warnings(&settings), []);
@@ -42,9 +42,9 @@ fn the_file_says_whence_and_when_and_is_the_same_the_next_time() {
 #[test]
 fn what_a_person_changed_or_wrote_is_told_from_what_discover_wrote() {
     let home = Home::new();
-    home.write(".claude.json", r#"{"mcpServers":{"a":{"command":"acme-mcp"}}}"#);
+    home.write(".claude.json", r#"{"mcpServers":{"a":{"command":"npx","args":["acme-billing"]}}}"#);
     let text = written(&home.discover(), &home, None);
-    assert_eq!(Existing::of(&text.replace("acme-mcp", "acme-other")), Existing::Changed);
+    assert_eq!(Existing::of(&text.replace("acme-billing", "acme-other")), Existing::Changed);
     assert_eq!(
         Existing::of(&format!("{text}\n[[server]]\nname = \"mine\"\nprogram = \"x\"\n")),
         Existing::Changed
@@ -56,8 +56,8 @@ fn what_a_person_changed_or_wrote_is_told_from_what_discover_wrote() {
 #[test]
 fn copies_are_what_one_client_starts_side_by_side() {
     let home = Home::new();
-    let same = r#"{"command":"acme-mcp","env":{"DB":"1"}}"#;
-    let other = r#"{"command":"acme-mcp","env":{"DB":"2"}}"#;
+    let same = r#"{"command":"npx","args":["acme-billing"],"env":{"DB":"1"}}"#;
+    let other = r#"{"command":"npx","args":["acme-billing"],"env":{"DB":"2"}}"#;
     home.write(".claude.json", &format!("{{\"mcpServers\":{{\"a\":{same},\"b\":{other}}}}}"));
     assert_eq!(home.discover().copies(), 1, "another database is another server");
     home.write(
@@ -113,18 +113,22 @@ fn debug_of_what_is_shown(found: &Discovery) -> String {
 #[test]
 fn a_file_that_is_broken_for_a_moment_takes_no_pattern_away() {
     let home = Home::new();
-    home.write(".claude.json", r#"{"mcpServers":{"a":{"command":"a-mcp"}},"projects":{"HERE/work":{}}}"#);
-    home.write("work/.mcp.json", r#"{"mcpServers":{"b":{"command":"b-mcp"}}}"#);
-    home.write(".cursor/mcp.json", r#"{"mcpServers":{"c":{"command":"c-mcp"},"d":{"command":"d-mcp"}}}"#);
+    home.write(
+        ".claude.json",
+        r#"{"mcpServers":{"a":{"command":"npx","args":["a-billing"]}},"projects":{"HERE/work":{}}}"#,
+    );
+    home.write("work/.mcp.json", r#"{"mcpServers":{"b":{"command":"npx","args":["b-billing"]}}}"#);
+    home.write(".cursor/mcp.json", r#"{"mcpServers":{"c":{"command":"npx","args":["c-billing"]},"d":{"command":"npx","args":["d-billing"]}}}"#);
     let whole = written(&home.discover(), &home, None);
     assert_eq!(whole.matches("[[server]]").count(), 4, "{whole}");
     home.write(".claude.json", r#"{"mcpServers":{"a":"#);
-    home.write(".cursor/mcp.json", r#"{"mcpServers":{"c":{"command":"c-mcp"}}}"#);
+    home.write(".cursor/mcp.json", r#"{"mcpServers":{"c":{"command":"npx","args":["c-billing"]}}}"#);
     let found = home.discover();
     let later = found.written(home.folder.path(), None, "2026-12-02", Some(&whole));
     // `b`'s project is named by the broken file only; `d` is no longer in a file that could be read.
     assert_eq!(later.kept, 2, "{}", later.text);
-    for (name, there) in [("a-mcp", true), ("b-mcp", true), ("c-mcp", true), ("d-mcp", false)] {
+    for (name, there) in [("a-billing", true), ("b-billing", true), ("c-billing", true), ("d-billing", false)]
+    {
         assert_eq!(later.text.contains(name), there, "{name} in {}", later.text);
     }
     let again = found.written(home.folder.path(), None, "2026-12-03", Some(&later.text));
@@ -132,5 +136,5 @@ fn a_file_that_is_broken_for_a_moment_takes_no_pattern_away() {
     assert_eq!(Existing::of(&later.text), Existing::Ours);
     home.write(".claude.json", "{}");
     let text = home.discover().written(home.folder.path(), None, "2026-12-04", Some(&later.text)).text;
-    assert!(!text.contains("a-mcp") && !text.contains("kept"), "{text}");
+    assert!(!text.contains("a-billing") && !text.contains("kept"), "{text}");
 }

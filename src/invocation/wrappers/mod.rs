@@ -156,20 +156,35 @@ fn run_by_runner(name: &str, rest: &[String], depth: usize) -> Option<Invocation
     Some(found.doubted(doubtful).seen_through(&title(name, verb)))
 }
 
-/// A package, or one of its programs: `--from PACKAGE COMMAND`. A program that has neither the package's name nor "mcp" in its own
-/// does another of the package's jobs, or another package's (`--from mcp-server-git pytest`).
+/// A package, or one of its programs: `--from PACKAGE COMMAND`. A program that is called like neither the package nor a server does
+/// another of the package's jobs, or another package's (`--from mcp-server-git pytest`).
 fn of_package(package: Option<&str>, first: &str, arguments: &[String]) -> Invocation {
     let mut found = Invocation::new(Kind::Package, package.unwrap_or(first), arguments);
     let name = paths::package_name(&found.target);
     let command = paths::package_name(first);
-    let bare = name.rsplit('/').next().unwrap_or(&name);
-    if package.is_none() || command == name || command == bare || command.contains("mcp") {
+    if package.is_none() || is_own_command(&name, &command) {
         found.packages.push(name);
     }
     if package.is_some() {
         found.commands.push(command);
     }
     found
+}
+
+/// Whether a command is a package's own by its name: `foo-mcp` brings `foo-mcp`, `foo`, `foo-server` and perhaps `server`.
+fn is_own_command(package: &str, command: &str) -> bool {
+    const OF_SERVERS: [&str; 6] = ["mcp", "server", "run", "start", "serve", "stdio"];
+    let parts = |name: &str| -> Vec<String> {
+        let parts = name.split(['-', '_', '.']).map(str::to_ascii_lowercase);
+        parts.filter(|part| !OF_SERVERS.contains(&part.as_str())).collect()
+    };
+    let (scope, bare) =
+        package.strip_prefix('@').and_then(|scoped| scoped.split_once('/')).unwrap_or(("", package));
+    let own = parts(command);
+    command.contains("mcp")
+        || own.is_empty()
+        || own == parts(bare)
+        || (parts(bare).is_empty() && command == scope)
 }
 
 /// `go run example.org/x/foo-mcp@latest`: builds a program of that name and runs it. A folder has no name of its own.

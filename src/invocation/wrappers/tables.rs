@@ -21,7 +21,7 @@ const fn prefix(
 }
 
 pub(super) const PREFIXES: [Prefix; 37] = [
-    prefix("env", &[], &["-u", "--unset", "-C", "--chdir"], 0),
+    prefix("env", &[], &["-u", "--unset", "-C", "--chdir", "-a", "--argv0"], 0),
     prefix(
         "sudo",
         &[],
@@ -63,7 +63,12 @@ pub(super) const PREFIXES: [Prefix; 37] = [
     prefix("fnm", &["exec"], &["--using"], 0),
     prefix("op", &["run"], &["--env-file", "--account", "--session", "--config"], 0),
     prefix("doppler", &["run"], &["-p", "-c", "--project", "--config", "-t", "--token"], 0),
-    prefix("infisical", &["run"], &["--env", "--path", "--projectId", "--token", "--domain", "--tags"], 0),
+    prefix(
+        "infisical",
+        &["run"],
+        &["-e", "--env", "--path", "--projectId", "--token", "--domain", "--tags"],
+        0,
+    ),
     prefix("xvfb-run", &[], &["-n", "-s", "-e", "-f", "-p", "-w", "--server-num", "--server-args"], 0),
     prefix("disclaimer", &[], &[], 0),
 ];
