@@ -1,5 +1,5 @@
-//! What names a server and nothing else. A pattern comes only of what says that it is one: an MCP name, a job with "mcp" in it, or a file
-//! or package that is started for nothing else here. Of the arguments only such jobs are ever looked at: the rest may be secrets.
+//! What names a server and nothing else: a package, module or file, for the one job that it is started for; a program by its bare name
+//! only where that, or the job, says that it is an MCP server. Of the arguments only such jobs are ever looked at: the rest may be secrets.
 
 use super::pattern::Pattern;
 use super::variables::UNKNOWN;
@@ -48,6 +48,7 @@ const ANYBODYS: [&str; 34] = [
 
 /// Folders that programs of every kind are installed into.
 const SHARED_FOLDERS: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/snap/", "/nix/", "/run/", "/opt/"];
+
 /// What stands behind the target.
 enum Job<'a> {
     /// Nothing, or options without a value of their own.

@@ -308,3 +308,25 @@ fn says_so(invocation: &Invocation) -> bool {
     let named = !matches!(invocation.kind, Kind::Shell | Kind::Inline);
     named && invocation.names().any(|name| runs_commands(base_name(name)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_a_person_calls_it_a_server_for_commands_is_known_by_what_is_run() {
+        let says_so = |line: &str| says_so(&Invocation::of_line(line).expect("a line"));
+        for line in [
+            "npx -y acme-terminal-mcp",
+            "uvx mcp-server-shell",
+            "node /x/run-commands-mcp.js",
+            "/opt/acme/ssh-mcp",
+        ] {
+            assert!(says_so(line), "{line}");
+        }
+        // A scope is the maker's name, and a shell in front is only how it is started.
+        for line in ["npx @executeautomation/playwright-mcp-server", "sh -c 'exec npx -y foo-mcp'", "bash"] {
+            assert!(!says_so(line), "{line}");
+        }
+    }
+}
