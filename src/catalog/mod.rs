@@ -193,7 +193,9 @@ impl Catalog {
                         catalog.fields[field].owners.push(index);
                     } else {
                         catalog.fields[field].literal.entry(word.clone()).or_default().push(index);
-                        if let Some(command) = command_of_package(word).filter(|_| field == PACKAGE) {
+                        if let Some(command) =
+                            command_of_package(word).filter(|_| field == PACKAGE && !text.discovered)
+                        {
                             let literal = &mut catalog.fields[PROGRAM].literal;
                             literal.entry(command.to_owned()).or_default().push(index);
                         }
@@ -266,10 +268,24 @@ impl Catalog {
     pub fn matching(&self, invocation: &Invocation, arguments: &[String]) -> Vec<PatternIndex> {
         let mut found = Vec::new();
         self.collect(invocation, arguments, &mut found);
-        found.retain(|index| self.patterns[*index].fits(invocation));
+        found.retain(|index| {
+            let pattern = &self.patterns[*index];
+            pattern.fits(invocation) && !pattern.excepts(invocation)
+        });
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Whether a server pattern would name this, if it were not one of its exceptions.
+    pub fn is_excepted(&self, invocation: &Invocation, arguments: &[String]) -> bool {
+        let mut found = Vec::new();
+        self.collect(invocation, arguments, &mut found);
+        found.into_iter().map(|index| &self.patterns[index]).any(|pattern| {
+            // A weak name says too little to say anything by its exceptions.
+            let names = pattern.role == Role::Server && pattern.strength == Strength::Strong;
+            names && pattern.fits(invocation) && pattern.excepts(invocation)
+        })
     }
 
     /// The same for a line that was taken apart already. `arguments` are the words that `cmdline` patterns see.
@@ -290,16 +306,28 @@ impl Catalog {
 
     fn collect(&self, invocation: &Invocation, arguments: &[String], found: &mut Vec<PatternIndex>) {
         let target = invocation.target.as_str();
+        // What was discovered is the package as its runner starts it: of its files and programs nobody has said anything.
+        let (discovered, is_run) =
+            (|index: &PatternIndex| self.patterns[*index].discovered, invocation.kind == Kind::Package);
         for package in &invocation.packages {
             self.fields[PACKAGE].find(package, found);
+        }
+        if !is_run {
+            found.retain(|index| !discovered(index));
         }
         for command in &invocation.commands {
             self.fields[PROGRAM].find(command, found);
             // A package brings a command of its name; that a name only looks like a package's proves less.
-            self.fields[PACKAGE].find_literal(command, found);
+            let mut brought = Vec::new();
+            self.fields[PACKAGE].find_literal(command, &mut brought);
+            found.extend(brought.into_iter().filter(|index| !discovered(index)));
         }
         if invocation.executable.contains('/') && invocation.executable != target {
-            self.fields[PATH].find(&invocation.executable, found);
+            // A server is what an interpreter or a shell runs, never these.
+            let mut by_executable = Vec::new();
+            self.fields[PATH].find(&invocation.executable, &mut by_executable);
+            found
+                .extend(by_executable.into_iter().filter(|index| self.patterns[*index].role != Role::Server));
         }
         match invocation.kind {
             Kind::Script => {
@@ -383,18 +411,28 @@ impl Pattern {
                     words => words.iter().all(|word| given.next().is_some_and(|given| word.contains(given))),
                 }
             });
-        let argument = self.arguments.is_empty()
-            || invocation.arguments.iter().any(|word| self.arguments.contains(word));
-        let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
-        let excepted = || {
-            self.except_programs.contains(&invocation.program)
-                || invocation
-                    .leading_words()
-                    .any(|word| self.except_subcommands.iter().any(|except| except == word))
-                || invocation.names().any(|name| self.except_names.contains(name))
+        // `--db` is also `--db=x`; no word at all stands for no arguments.
+        let is_wanted = |word: &String| {
+            let name = word.split_once('=').map(|(name, _)| name).filter(|name| name.starts_with('-'));
+            self.arguments.contains(word) || name.is_some_and(|name| self.arguments.contains(name))
         };
+        let argument = self.arguments.is_empty()
+            || (invocation.arguments.is_empty() && self.arguments.contains(""))
+            || invocation.arguments.iter().any(is_wanted);
+        let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
         let only = self.only.is_empty() || invocation.names().any(|name| self.only.contains(name));
-        subcommand && argument && run_by && only && !excepted()
+        subcommand && argument && run_by && only
+    }
+
+    /// Whether an exception takes it out.
+    fn excepts(&self, invocation: &Invocation) -> bool {
+        // A module is named by each of its parts.
+        let parts = invocation.target.split('.').filter(|_| invocation.kind == Kind::Module);
+        self.except_programs.contains(&invocation.program)
+            || invocation
+                .leading_words()
+                .any(|word| self.except_subcommands.iter().any(|except| except == word))
+            || invocation.names().chain(parts).any(|name| self.except_names.contains(name))
     }
 }
 

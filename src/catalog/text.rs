@@ -75,10 +75,10 @@ pub struct PatternText {
     /// Regular expression over the whole command line, words joined by blanks.
     #[serde(default)]
     pub cmdline: Option<String>,
-    /// First words of the target that are no options: `mcp serve`.
+    /// First words behind the target: `mcp serve`. An empty one stands for no word among all the arguments, `/**` for a path.
     #[serde(default)]
     pub subcommand: Words,
-    /// A word among the arguments: `--mcp`.
+    /// A word among the arguments: `--mcp`, which is also `--mcp=x`. An empty one stands for no argument at all.
     #[serde(default)]
     pub argument: Words,
     /// Programs that must stand in front: `bun` in `bun run --cwd DIR start`.

@@ -93,7 +93,6 @@ fn mistakes_are_named_with_file_line_and_a_way_out() {
         ("[[server]]\nname = 'x'\nprogram = 'python3.12'\n", "every Python program"),
         ("[[server]]\nname = 'x'\npath = '/usr/bin/node'\nsubcommand = ''\n", "every Node.js program"),
         ("[[server]]\nname = 'x'\npath = '**/xonsh'\n", "every shell"),
-        ("[[server]]\nname = 'x'\npath = '/usr/bin/bas[h]'\n", "would also name `/usr/bin/bash x.sh`"),
         ("[[server]]\nname = 'x'\ncmdline = '.'\n", "would also name `claude`"),
         ("[[server]]\nname = 'x'\ncmdline = 'sweep'\n", "would also name `orphand sweep`"),
         ("[[server]]\nname = 'x'\nprogram = 'c*'\n", "would also name `claude`"),

@@ -70,6 +70,9 @@ fn derived(
     let alone = pattern.compiled(name)?;
     let names = |line: &Invocation, words: &[String]| !alone.matching(line, words).is_empty();
     if known.is_none() {
+        if catalog.is_excepted(&invocation, words) {
+            return Err("by its name it is another thing of that kind: a test, a tool, a setup".to_owned());
+        }
         if let Some(line) = guard.named_by(names) {
             return Err(format!("its name would also name `{line}`; write a narrower [[server]] yourself"));
         }

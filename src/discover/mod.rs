@@ -68,6 +68,8 @@ pub struct Discovery {
     pub warnings: Vec<(PathBuf, String)>,
     /// The files that were read and understood.
     pub read: BTreeSet<PathBuf>,
+    /// Whether a file could not be used that names projects: their files were not looked for.
+    lost_folders: bool,
 }
 
 /// Reads the files of all clients. `catalog` is what orphand knows without its earlier discoveries.
@@ -109,6 +111,7 @@ impl Search<'_> {
                 Ok(None) => continue,
                 Ok(Some(Ok(value))) => value,
                 Ok(Some(Err(problem))) | Err(problem) => {
+                    self.found.lost_folders |= place.names.is_some();
                     self.found.warnings.push((path, problem));
                     continue;
                 }

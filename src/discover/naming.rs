@@ -51,9 +51,11 @@ const SHARED_FOLDERS: [&str; 7] = ["/usr/", "/bin/", "/sbin/", "/snap/", "/nix/"
 
 /// What stands behind the target.
 enum Job<'a> {
-    /// Nothing, or options without a value of their own.
+    /// Nothing at all.
     None,
-    /// Words that say it, and besides them only options.
+    /// Options without a value of their own, the first of them.
+    Flag(&'a str),
+    /// Words that say it.
     Words(Vec<&'a str>),
     /// An option that says it.
     Option(&'a str),
@@ -77,22 +79,29 @@ fn job(invocation: &Invocation) -> Job<'_> {
     if arguments.iter().any(|word| word == "--") {
         return Job::Other;
     }
-    if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str())) {
-        return Job::Option(option);
-    }
     let first: Vec<&str> = invocation.leading_words().collect();
     let bare = arguments.iter().filter(|word| !word.starts_with('-')).count();
+    let has_place = first.first().is_some_and(|word| word.starts_with('/'));
+    if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str()))
+        && (first.is_empty() || has_place)
+    {
+        return Job::Option(option);
+    }
     let are_jobs = first.len() <= 3 && first.iter().all(|word| JOBS.contains(word));
     match first.as_slice() {
-        [] if bare == 0 => Job::None,
-        [] => Job::Other,
-        [place] if place.starts_with('/') && bare == 1 => Job::Place,
-        // A job that any program may have is meant only where nothing else is said.
-        words if are_jobs && (bare == words.len() || words.iter().any(|word| says_server(word))) => {
-            Job::Words(words.to_vec())
-        }
+        [] if arguments.is_empty() => Job::None,
+        [] if bare == 0 => arguments.iter().find_map(|word| option_name(word)).map_or(Job::Other, Job::Flag),
+        [_] if has_place && bare == 1 => Job::Place,
+        words if !words.is_empty() && are_jobs => Job::Words(words.to_vec()),
         _ => Job::Other,
     }
+}
+
+/// `--db` of `--db` and `--db=x`, where it is plain enough to be no secret.
+fn option_name(word: &str) -> Option<&str> {
+    let name = word.split_once('=').map_or(word, |(name, _)| name);
+    let plain = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+    (name.len() > 3 && name.len() <= 32 && name.starts_with("--") && name.chars().all(plain)).then_some(name)
 }
 
 const OTHER_JOB: &str =
@@ -100,12 +109,17 @@ const OTHER_JOB: &str =
 
 /// A pattern that is meant for this one job of what it names.
 fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String> {
+    let named_so = pattern.keys.iter().any(|(_, word)| says_mcp(word));
     Ok(match job(invocation) {
-        Job::None => pattern.and("subcommand", ""),
-        Job::Words(words) => pattern.and("subcommand", &words.join(" ")),
+        Job::None => pattern.and("argument", ""),
+        Job::Flag(option) => pattern.and("subcommand", "").and("argument", option),
+        // `serve` and `start` are jobs of every program.
+        Job::Words(words) if named_so || words.iter().any(|word| says_server(word)) => {
+            pattern.and("subcommand", &words.join(" "))
+        }
         Job::Option(option) => pattern.and("argument", option),
         Job::Place => pattern.and("subcommand", "/**"),
-        Job::Other => return Err(OTHER_JOB.to_owned()),
+        Job::Words(_) | Job::Other => return Err(OTHER_JOB.to_owned()),
     })
 }
 
@@ -207,13 +221,7 @@ fn module(invocation: &Invocation) -> Result<Pattern, String> {
     if !is_module || module.split('.').all(is_anybodys) {
         return Err("a module of this name may be anybody's; name it in a [[server]] yourself".to_owned());
     }
-    // `python -m flask run`
-    match job(invocation) {
-        Job::Words(words) if !says_mcp(module) && !words.iter().any(|word| says_server(word)) => {
-            Err(OTHER_JOB.to_owned())
-        }
-        _ => narrowed(Pattern::of("module", module), invocation),
-    }
+    narrowed(Pattern::of("module", module), invocation)
 }
 
 /// Most images are no servers, and what runs in one is seen by its image only.
@@ -252,7 +260,9 @@ fn native(invocation: &Invocation, home: &Path) -> Result<Pattern, String> {
         Job::Words(words) if !words.iter().any(|word| says_mcp(word)) && !says_mcp(name) => {
             Err(HARDLY_A_SERVER.to_owned())
         }
-        Job::None | Job::Place if !says_mcp(name) || name == "mcp" => Err(HARDLY_A_SERVER.to_owned()),
+        Job::None | Job::Flag(_) | Job::Place if !says_mcp(name) || name == "mcp" => {
+            Err(HARDLY_A_SERVER.to_owned())
+        }
         Job::Option("--stdio") if !says_mcp(name) => Err(HARDLY_A_SERVER.to_owned()),
         _ => narrowed(pattern, invocation),
     }
@@ -319,10 +329,10 @@ fn by_its_end(target: &str) -> Result<Pattern, String> {
         None => target,
     };
     let parts: Vec<&str> = end.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
-    let says_something = parts.iter().any(|part| !is_anybodys(stem(part)));
-    let own_name = parts.last().is_some_and(|name| says_mcp(stem(name)) && !is_anybodys(stem(name)));
+    // The same end of a path may be another project's.
+    let says_so = parts.iter().any(|name| says_mcp(stem(name)) && !is_anybodys(stem(name)));
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "._/@+-".contains(letter);
-    if says_something && (parts.len() > 1 || own_name) && end.chars().all(plain) {
+    if says_so && end.chars().all(plain) {
         // A pattern looks at the last five names of a path.
         let last = parts.len().saturating_sub(4);
         return Ok(Pattern::of("script", &globset::escape(&parts[last..].join("/"))));

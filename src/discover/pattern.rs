@@ -42,6 +42,7 @@ impl Pattern {
     pub(super) fn compiled(&self, name: &str) -> Result<Catalog, String> {
         let entry = self.entry(name).replacen("[[server]]\n", "", 1);
         let text: PatternText = toml::from_str(&entry).map_err(|error| error.message().to_owned())?;
+        let text = PatternText { discovered: true, ..text };
         Catalog::compile([(Role::Server, true, text)]).map_err(|error| error.problem)
     }
 }

@@ -77,15 +77,25 @@ impl Discovery {
             return Vec::new();
         }
         let (new, guard) = (self.new_patterns(), Guard::new());
-        let broken = |file: &PathBuf| self.warnings.iter().any(|(path, _)| path == file);
-        let source = |line: &str| {
-            let (_, place) = line.strip_prefix("# ")?.rsplit_once(" in ")?;
-            Some(place.strip_prefix("~/").map_or(PathBuf::from(place), |rest| home.join(rest)))
+        let place = |file: &PathBuf| printable(&in_home(file, home));
+        let broken: Vec<String> = self.warnings.iter().map(|(file, _)| place(file)).collect();
+        let read: Vec<String> = self.read.iter().map(place).collect();
+        // A name may have " in " in it, and so may a path.
+        let is_of = |line: &str, places: &[String]| {
+            places.iter().any(|place| line.ends_with(&format!(" in {place}")))
+        };
+        let is_there = |line: &str| {
+            let mut places = line.match_indices(" in ").map(|(at, word)| &line[at + word.len()..]);
+            places.any(|place| {
+                place.strip_prefix("~/").map_or(PathBuf::from(place), |rest| home.join(rest)).is_file()
+            })
         };
         let is_kept = |block: &String| {
-            let sources: Vec<PathBuf> = block.lines().filter_map(source).collect();
-            let gone = |file: &PathBuf| self.read.contains(file) || !(broken(file) || file.exists());
-            !sources.is_empty() && !sources.iter().any(gone)
+            let mut sources = block.lines().filter(|line| line.starts_with("# ")).peekable();
+            sources.peek().is_some()
+                && sources.all(|line| {
+                    is_of(line, &broken) || (self.lost_folders && !is_of(line, &read) && is_there(line))
+                })
         };
         (earlier.split("\n\n").filter(|block| block.contains("[[server]]\n")))
             .map(|block| format!("{}\n", block.trim_end().replace(KEPT, "")))

@@ -20,6 +20,8 @@ pub(super) fn value_options(name: &str) -> &'static [&'static str] {
             "--trace-event-categories",
             "--trace-event-file-pattern",
             "--icu-data-dir",
+            "--experimental-policy",
+            "--policy-integrity",
             "--disable-warning",
             "--unhandled-rejections",
             "--max-http-header-size",
@@ -36,8 +38,9 @@ pub(super) fn value_options(name: &str) -> &'static [&'static str] {
         "bun" => &["--cwd", "--config", "-c", "--preload", "-r", "--env-file"],
         "deno" => &["--config", "-c", "--import-map", "--lock", "--env-file", "--cert"],
         "java" => &["-cp", "-classpath", "--class-path", "-p", "--module-path", "--add-modules"],
-        "php" => &["-d", "-c"],
-        "ruby" => &["-I", "-r", "-C"],
+        "php" => &["-d", "-c", "-t", "-z"],
+        "perl" => &["-I", "-M", "-m", "-F"],
+        "ruby" => &["-I", "-r", "-C", "-E", "-F", "-K", "-T"],
         "dotnet" => &["--roll-forward", "--fx-version"],
         _ => &["-W", "-X", "-Q"],
     }
@@ -127,10 +130,8 @@ fn stands_alone(name: &str, option: &str) -> bool {
                 "--inspect",
                 "--use-",
                 "--preserve",
-                "--max-",
                 "--harmony",
                 "--expose",
-                "--stack",
                 "--abort",
                 "--esm",
                 "--transpile-only",
@@ -176,8 +177,17 @@ fn stands_alone(name: &str, option: &str) -> bool {
                 "--deny-",
             ]),
             "java" => starts(&["-D", "-X", "-ea", "-da", "-server", "--enable-", "-javaagent", "-agent"]),
-            "dotnet" => false,
-            _ => option.len() <= 4 && !option.starts_with("--"),
+            _ => {
+                let letters = match name {
+                    _ if is_python(name) => "bBdEhiIOPqRsSuvx",
+                    "perl" => "wTtWXsnlaU",
+                    "ruby" => "wvdnsSalU",
+                    "php" => "nq",
+                    _ => "",
+                };
+                let row = option.strip_prefix('-').unwrap_or_default();
+                !row.is_empty() && row.chars().all(|letter| letters.contains(letter))
+            }
         }
 }
 

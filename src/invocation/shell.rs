@@ -50,7 +50,8 @@ pub(super) fn resolve(name: &str, rest: &[String], depth: usize) -> Option<Invoc
             if word.starts_with('-') && flags.contains('c') {
                 return Some(of_script(name, rest.get(at..).unwrap_or_default(), depth));
             }
-            if flags == "o" || flags == "O" {
+            // `-o pipefail`, `-euo pipefail`; fish has commands of its own in front.
+            if flags.ends_with(['o', 'O']) || (name == "fish" && matches!(flags, "C" | "d")) {
                 words.next();
                 at += 1;
             }

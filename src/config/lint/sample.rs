@@ -98,7 +98,10 @@ impl<'a> Sample<'a> {
         let fits = |line: &Vec<String>| {
             Invocation::of(line).is_some_and(|invocation| !alone.matching(&invocation, line).is_empty())
         };
-        if std::iter::once(&self.line).chain(&self.other).any(fits) {
+        // What else a word of `only` may be, or the folder of another program, no sample tells.
+        let untold = !pattern.only.as_slice().is_empty()
+            || (self.key == "directory" && !pattern.run_by.as_slice().is_empty());
+        if untold || std::iter::once(&self.line).chain(&self.other).any(fits) {
             return None;
         }
         let mut excepted = pattern.except_program.as_slice().iter().chain(pattern.except.as_slice());

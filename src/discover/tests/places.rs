@@ -53,7 +53,7 @@ fn each_clients_file_is_understood_where_it_documents_it() {
                 )
             })
             .collect();
-        assert_eq!(said, [(client.as_str(), "S", "package=acme-billing subcommand=".to_owned())], "{file}");
+        assert_eq!(said, [(client.as_str(), "S", "package=acme-billing argument=".to_owned())], "{file}");
     }
 }
 
@@ -67,7 +67,10 @@ fn a_desktop_extension_is_found_in_its_own_folder() {
     let found = home.discover();
     assert_eq!(found.servers.len(), 1);
     let keys = home.in_home(&keys(found.servers[0].derived.as_ref().unwrap()));
-    assert_eq!(keys, "path=HERE/.config/Claude/Claude Extensions/ant.dir.acme/server/index.js subcommand=");
+    assert_eq!(
+        keys,
+        "path=HERE/.config/Claude/Claude Extensions/ant.dir.acme/server/index.js subcommand= argument=--key"
+    );
     assert_eq!(found.servers[0].name, "ant.dir.acme");
 }
 
@@ -86,16 +89,16 @@ fn variables_that_say_where_are_filled_in_and_no_others() {
     );
     home.write(
         ".cursor/mcp.json",
-        r#"{"mcpServers":{"d":{"command":"node","args":["${env:SECRET_PLACE}/deep/tool.js"]}}}"#,
+        r#"{"mcpServers":{"d":{"command":"node","args":["${env:SECRET_PLACE}/deep-mcp/tool.js"]}}}"#,
     );
     let found = home.discover();
     let said: Vec<String> =
         found.servers.iter().map(|server| home.in_home(&keys(server.derived.as_ref().unwrap()))).collect();
     let expected = [
-        "path=HERE/plugin/own/tool subcommand=",
-        "script=deep/tool.js subcommand=",
-        "path=HERE/work/build/index.js subcommand=",
-        "path=HERE/x-tool subcommand=",
+        "path=HERE/plugin/own/tool argument=",
+        "script=deep-mcp/tool.js argument=",
+        "path=HERE/work/build/index.js argument=",
+        "path=HERE/x-tool argument=",
     ];
     assert_eq!(said, expected);
 }

@@ -134,7 +134,9 @@ fn a_file_that_is_broken_for_a_moment_takes_no_pattern_away() {
     let again = found.written(home.folder.path(), None, "2026-12-03", Some(&later.text));
     assert_eq!(again, later, "the same the next time");
     assert_eq!(Existing::of(&later.text), Existing::Ours);
+    // What is gone is gone, whatever else is broken.
     home.write(".claude.json", "{}");
+    home.write(".kiro/settings/mcp.json", "{");
     let text = home.discover().written(home.folder.path(), None, "2026-12-04", Some(&later.text)).text;
     assert!(!text.contains("a-billing") && !text.contains("kept"), "{text}");
 }

@@ -181,10 +181,8 @@ fn is_own_command(package: &str, command: &str) -> bool {
     let (scope, bare) =
         package.strip_prefix('@').and_then(|scoped| scoped.split_once('/')).unwrap_or(("", package));
     let own = parts(command);
-    command.contains("mcp")
-        || own.is_empty()
-        || own == parts(bare)
-        || (parts(bare).is_empty() && command == scope)
+    let shares = own.iter().any(|part| part == scope || parts(bare).contains(part));
+    own.is_empty() || own == parts(bare) || (shares && (command.contains("mcp") || parts(bare).is_empty()))
 }
 
 /// `go run example.org/x/foo-mcp@latest`: builds a program of that name and runs it. A folder has no name of its own.
