@@ -80,10 +80,17 @@ fn derived(
             return Err("no pattern can be made of it; write a [[server]] yourself".to_owned());
         }
     }
+    // Only what is true is shown: the lines that the new pattern names, or the one that is there already.
+    let is_named = |line: &Invocation| match &known {
+        None => names(line, &[]),
+        Some(_) => {
+            catalog.classify_invocation(line.clone(), &[]).is_some_and(|found| found.role == Role::Server)
+        }
+    };
     let mut lines = lines(&invocation, &shown);
     lines.retain(|line| {
-        let shown = line.replace("/...", "/home/u").replace("...", "/home/u/x");
-        Invocation::of_line(&shown).is_some_and(|line| names(&line, &[]))
+        let line = line.replace("/...", "/home/u").replace("...", "/home/u/x");
+        Invocation::of_line(&line).is_some_and(|line| is_named(&line))
     });
     Ok(Derived::Named { pattern, known, lines })
 }

@@ -7,7 +7,8 @@ use crate::invocation::{Invocation, Kind};
 pub(super) fn lines(invocation: &Invocation, pattern: &Pattern) -> Vec<String> {
     let word =
         |wanted: &str| pattern.keys.iter().find(|(key, _)| *key == wanted).map(|(_, word)| word.as_str());
-    let job = word("subcommand").filter(|job| !job.is_empty()).or(word("argument"));
+    let said = |key: &str| word(key).filter(|job| !job.is_empty());
+    let job = said("subcommand").or(said("argument"));
     let job =
         job.map_or(String::new(), |job| if job == "/**" { " /...".to_owned() } else { format!(" {job}") });
     let mut lines = Vec::new();

@@ -395,3 +395,32 @@ fn a_pattern_names_what_is_configured_and_every_line_that_is_shown() {
         );
     }
 }
+
+#[test]
+fn npx_makes_three_processes_of_a_package_and_all_are_shown() {
+    let home = Home::new();
+    let lines = |command: &[&str]| match home.derived(command) {
+        Derived::Named { lines, .. } => lines.join("; "),
+        Derived::LeftOut(why) => why,
+    };
+    let rows: &[(&[&str], &str)] = &[
+        (
+            &["npx", "-y", "mongodb-mcp-server@latest"],
+            "npm exec mongodb-mcp-server@latest; sh -c mongodb-mcp-server; node .../node_modules/.bin/mongodb-mcp-server",
+        ),
+        (
+            &["uvx", "--from", "chroma-mcp==0.2.6", "chroma-mcp"],
+            "uv tool uvx chroma-mcp==0.2.6; python .../bin/chroma-mcp",
+        ),
+        (&["npx", "-y", "acme-billing"], "npm exec acme-billing"),
+        (&["npx", "-y", "acme-billing", "/data"], "npm exec acme-billing /..."),
+        (&["acme", "mcp", "serve"], "acme mcp serve"),
+        (&["gopls", "mcp"], "gopls mcp"),
+        (&["docker", "run", "-i", "--rm", "mcp/time"], "docker run mcp/time"),
+        (&["python3", "-m", "billing.rpc"], "python -m billing.rpc"),
+        (&["node", "/srv/my tools/server.js"], "node '/srv/my tools/server.js'"),
+    ];
+    for (command, expected) in rows {
+        assert_eq!(lines(command), *expected, "{command:?}");
+    }
+}
