@@ -103,13 +103,13 @@ fn is_windows(program: &str) -> bool {
         || ["cmd", "powershell", "wsl"].contains(&lower.as_str())
 }
 
-/// The name of the pattern that names it beyond doubt already. An error when orphand knows it as something that is no server.
+/// What it is called, where a pattern names it beyond doubt already. An error when orphand knows it as something that is no server.
 fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result<Option<String>, String> {
     let Some(found) = catalog.classify_invocation(invocation.clone(), words) else { return Ok(None) };
     let Some(pattern) = found.pattern.map(|index| catalog.pattern(index)) else { return Ok(None) };
     let what = match found.role {
         Role::Server if pattern.strength == Strength::Weak => return Ok(None),
-        Role::Server => return Ok(Some(pattern.name.clone())),
+        Role::Server => return Ok(Some(catalog.display_name(&found))),
         Role::Launcher => {
             return Err(format!(
                 "it is started through {}; name what that starts in a [[server]]",
@@ -117,7 +117,7 @@ fn known(invocation: &Invocation, words: &[String], catalog: &Catalog) -> Result
             ));
         }
         Role::Client => "client",
-        Role::Host => "host, which owns what it starts,",
+        Role::Host => "host",
         Role::Browser => "browser",
         Role::Helper => "helper",
         Role::Adopter => "adopter",

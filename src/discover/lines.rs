@@ -8,9 +8,12 @@ pub(super) fn lines(invocation: &Invocation, pattern: &Pattern) -> Vec<String> {
     let word =
         |wanted: &str| pattern.keys.iter().find(|(key, _)| *key == wanted).map(|(_, word)| word.as_str());
     let said = |key: &str| word(key).filter(|job| !job.is_empty());
-    let job = said("subcommand").or(said("argument"));
-    let job =
-        job.map_or(String::new(), |job| if job == "/**" { " /...".to_owned() } else { format!(" {job}") });
+    let place = |job: &str| if job == "/**" { "/...".to_owned() } else { job.to_owned() };
+    let job: String = [said("subcommand"), said("argument")]
+        .into_iter()
+        .flatten()
+        .map(|job| format!(" {}", place(job)))
+        .collect();
     let mut lines = Vec::new();
     if let Some(package) = word("package") {
         lines.extend(of_package(invocation, package, word("program")).into_iter().map(|line| line + &job));

@@ -57,8 +57,8 @@ enum Job<'a> {
     Flag(&'a str),
     /// Words that say it.
     Words(Vec<&'a str>),
-    /// An option that says it.
-    Option(&'a str),
+    /// An option that says it, and words in front of it.
+    Option(&'a str, Vec<&'a str>),
     /// A path and nothing else: what it works on.
     Place,
     /// Something else: perhaps a job that nobody knows, perhaps the value of an option, perhaps a secret.
@@ -82,12 +82,12 @@ fn job(invocation: &Invocation) -> Job<'_> {
     let first: Vec<&str> = invocation.leading_words().collect();
     let bare = arguments.iter().filter(|word| !word.starts_with('-')).count();
     let has_place = first.first().is_some_and(|word| word.starts_with('/'));
-    if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str()))
-        && (first.is_empty() || has_place)
-    {
-        return Job::Option(option);
-    }
     let are_jobs = first.len() <= 3 && first.iter().all(|word| JOBS.contains(word));
+    if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str()))
+        && (has_place || are_jobs)
+    {
+        return Job::Option(option, if has_place { Vec::new() } else { first });
+    }
     match first.as_slice() {
         [] if arguments.is_empty() => Job::None,
         [] if bare == 0 => arguments.iter().find_map(|word| option_name(word)).map_or(Job::Other, Job::Flag),
@@ -117,7 +117,8 @@ fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String
         Job::Words(words) if named_so || words.iter().any(|word| says_server(word)) => {
             pattern.and("subcommand", &words.join(" "))
         }
-        Job::Option(option) => pattern.and("argument", option),
+        Job::Option(option, words) if words.is_empty() => pattern.and("argument", option),
+        Job::Option(option, words) => pattern.and("subcommand", &words.join(" ")).and("argument", option),
         Job::Place => pattern.and("subcommand", "/**"),
         Job::Words(_) | Job::Other => return Err(OTHER_JOB.to_owned()),
     })
@@ -263,7 +264,7 @@ fn native(invocation: &Invocation, home: &Path) -> Result<Pattern, String> {
         Job::None | Job::Flag(_) | Job::Place if !says_mcp(name) || name == "mcp" => {
             Err(HARDLY_A_SERVER.to_owned())
         }
-        Job::Option("--stdio") if !says_mcp(name) => Err(HARDLY_A_SERVER.to_owned()),
+        Job::Option("--stdio", _) if !says_mcp(name) => Err(HARDLY_A_SERVER.to_owned()),
         _ => narrowed(pattern, invocation),
     }
 }

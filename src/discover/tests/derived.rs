@@ -416,6 +416,7 @@ fn npx_makes_three_processes_of_a_package_and_all_are_shown() {
         (&["npx", "-y", "acme-billing", "/data"], "npm exec acme-billing /..."),
         (&["acme", "mcp", "serve"], "acme mcp serve"),
         (&["gopls", "mcp"], "gopls mcp"),
+        (&["codegraph", "serve", "--mcp"], "codegraph serve --mcp"),
         (&["docker", "run", "-i", "--rm", "mcp/time"], "docker run mcp/time"),
         (&["python3", "-m", "billing.rpc"], "python -m billing.rpc"),
         (&["node", "/srv/my tools/server.js"], "node '/srv/my tools/server.js'"),
