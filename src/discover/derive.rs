@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::lines::lines;
-use super::naming::{looks_secret, naming};
+use super::naming::{hides, looks_secret, naming};
 use super::pattern::Pattern;
 use crate::catalog::{Catalog, Role, Strength};
 use crate::invocation::{Invocation, Kind, base_name, without_assignments};
@@ -56,9 +56,12 @@ fn derived(
         _ => {}
     }
     let invocation = Invocation::of(words).ok_or("it starts nothing")?;
+    if invocation.doubtful || hides(&invocation.target, words) {
+        return Err("an option that orphand does not know stands in front of what it starts".to_owned());
+    }
     let known = known(&invocation, words, catalog)?;
     // What is known anyway is shown as plainly as it can be, and by the job that it is started for.
-    let named = naming(&invocation, words, home);
+    let named = naming(&invocation, home);
     let (pattern, shown) = match known {
         Some(_) => (plainly(&invocation), named.unwrap_or_else(|_| plainly(&invocation))),
         None => (named.clone()?, named?),

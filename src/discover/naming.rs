@@ -40,10 +40,12 @@ const JOBS: [&str; 25] = [
 const OPTIONS: [&str; 4] = ["--mcp", "--mcp-server", "--mcp-stdio", "--stdio"];
 
 /// Names that any program, script or module may have.
-const ANYBODYS: [&str; 34] = [
+const ANYBODYS: [&str; 48] = [
     "index", "main", "server", "app", "run", "start", "cli", "mcp", "src", "dist", "build", "lib", "out",
     "bin", "core", "api", "service", "tool", "tools", "test", "tests", "stdio", "script", "scripts", "code",
-    "python", "__main__", "entry", "launch", "wrapper", "manage", "artisan", "console", "rails",
+    "python", "__main__", "entry", "launch", "wrapper", "manage", "artisan", "console", "rails", "backend",
+    "frontend", "web", "worker", "jobs", "packages", "common", "utils", "project", "services", "daemon",
+    "agent", "bot", "client",
 ];
 
 /// Folders that programs of every kind are installed into.
@@ -65,8 +67,12 @@ enum Job<'a> {
     Other,
 }
 
+/// `acme-mcp`, `fastmcp`, `mcp_server_acme`; `mcpherson` is a name like another.
 fn says_mcp(name: &str) -> bool {
-    name.to_ascii_lowercase().contains("mcp")
+    let lower = name.to_ascii_lowercase();
+    lower
+        .split(|letter: char| !letter.is_ascii_alphanumeric())
+        .any(|part| part.ends_with("mcp") || part.starts_with("mcpserver"))
 }
 
 fn says_server(job: &str) -> bool {
@@ -84,13 +90,13 @@ fn job(invocation: &Invocation) -> Job<'_> {
     let has_place = first.first().is_some_and(|word| word.starts_with('/'));
     let are_jobs = first.len() <= 3 && first.iter().all(|word| JOBS.contains(word));
     if let Some(option) = arguments.iter().find(|word| OPTIONS.contains(&word.as_str()))
-        && (has_place || are_jobs)
+        && (if has_place { bare == 1 } else { are_jobs && bare == first.len() })
     {
-        return Job::Option(option, if has_place { Vec::new() } else { first });
+        return Job::Option(option, if has_place { vec!["/**"] } else { first });
     }
     match first.as_slice() {
         [] if arguments.is_empty() => Job::None,
-        [] if bare == 0 => arguments.iter().find_map(|word| option_name(word)).map_or(Job::Other, Job::Flag),
+        [] if bare == 0 => arguments.first().and_then(|word| option_name(word)).map_or(Job::Other, Job::Flag),
         [_] if has_place && bare == 1 => Job::Place,
         words if !words.is_empty() && are_jobs => Job::Words(words.to_vec()),
         _ => Job::Other,
@@ -117,7 +123,6 @@ fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String
         Job::Words(words) if named_so || words.iter().any(|word| says_server(word)) => {
             pattern.and("subcommand", &words.join(" "))
         }
-        Job::Option(option, words) if words.is_empty() => pattern.and("argument", option),
         Job::Option(option, words) => pattern.and("subcommand", &words.join(" ")).and("argument", option),
         Job::Place => pattern.and("subcommand", "/**"),
         Job::Words(_) | Job::Other => return Err(OTHER_JOB.to_owned()),
@@ -125,11 +130,8 @@ fn narrowed(pattern: Pattern, invocation: &Invocation) -> Result<Pattern, String
 }
 
 /// The pattern for an invocation, or why there is none.
-pub(super) fn naming(invocation: &Invocation, words: &[String], home: &Path) -> Result<Pattern, String> {
+pub(super) fn naming(invocation: &Invocation, home: &Path) -> Result<Pattern, String> {
     let target = invocation.target.as_str();
-    if invocation.doubtful || hides(target, words) {
-        return Err("an option that orphand does not know stands in front of what it starts".to_owned());
-    }
     let unknown = || Err("only the client knows what it starts: there is a variable in it".to_owned());
     match invocation.kind {
         Kind::Shell if invocation.through.is_empty() && invocation.arguments.is_empty() => {
@@ -157,7 +159,7 @@ fn is_address(target: &str) -> bool {
 }
 
 /// Whether an option announces the word as a secret: `npx --some-token x`.
-fn hides(target: &str, words: &[String]) -> bool {
+pub(super) fn hides(target: &str, words: &[String]) -> bool {
     let hidden =
         |(word, shown): (&String, String)| word == target && !shown.contains(word) && sentence(word) == *word;
     words.iter().zip(command_words(words)).any(hidden)
@@ -233,7 +235,7 @@ fn image(invocation: &Invocation) -> Result<Pattern, String> {
         return Err("what it starts is no name of an image".to_owned());
     }
     match job(invocation) {
-        _ if says_mcp(image) => Ok(Pattern::of("image", image)),
+        _ if says_mcp(base_name(image)) => Ok(Pattern::of("image", image)),
         Job::Words(words) if words.iter().any(|word| says_mcp(word)) => {
             Ok(Pattern::of("image", image).and("subcommand", &words.join(" ")))
         }
@@ -273,6 +275,9 @@ const HARDLY_A_SERVER: &str = "its name does not say that it is an MCP server, a
 
 /// Whether programs of every kind are installed where this one is.
 fn is_shared(path: &str) -> bool {
+    // A virtual environment belongs to its project.
+    let own = ["/.venv/bin/", "/venv/bin/"].iter().any(|folder| path.contains(folder));
+    let path = if own { path.rsplit_once("/bin/").map_or(path, |(folder, _)| folder) } else { path };
     SHARED_FOLDERS.iter().any(|folder| path.starts_with(folder))
         || path.split('/').any(|part| ["bin", ".bin", "sbin", "shims", "fnm_multishells"].contains(&part))
 }

@@ -24,7 +24,7 @@ fn people_below(stage: &Stage, who: &str) -> crate::stage::Actor {
     client(who)
         .user(USER)
         .child(member("acme", &line("acme/server.js")))
-        .child(member("tool", "python3 -m acme.billing --stdio --token hunter2"))
+        .child(member("tool", "python3 -m acme.billing --stdio --token=hunter2"))
         .child(member("other", &line("other/server.js")))
         .child(member("agent", "our-agent --mcp-config x"))
 }
@@ -38,7 +38,7 @@ fn what_a_clients_file_names_is_known_from_then_on_and_nothing_else_is() {
             stage,
             ".claude.json",
             r#"{"mcpServers":{"acme":{"command":"node","args":["HOME/acme/server.js"]},
-                "tool":{"command":"python3","args":["-m","acme.billing","--stdio","--token","hunter2"]},"agent":{"command":"claude"}}}"#,
+                "tool":{"command":"python3","args":["-m","acme.billing","--stdio","--token=hunter2"]},"agent":{"command":"claude"}}}"#,
         );
         stage.enter(people_below(stage, "dead"));
         stage.enter(people_below(stage, "alive"));
