@@ -1,16 +1,16 @@
 //! Named patterns that give a process its role. A role makes a process interesting; it convicts nobody.
 
+mod sets;
 mod text;
 
 pub(crate) use text::glob;
 pub use text::{PatternError, PatternText, Strength, Words, is_any_shell, language_of};
 
 use crate::invocation::{Invocation, Kind, base_name};
-use globset::{Glob, GlobMatcher, GlobSet, GlobSetBuilder};
+use globset::GlobSetBuilder;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use sets::{Field, WordSet, is_glob};
 use text::{
     DIRECTORY, FIELDS, IMAGE, MODULE, PACKAGE, PATH, PROGRAM, PROJECT, SCRIPT, command_of_package,
     expression_of, parsed_glob, refuse_interpreter, refuse_meaningless, refuse_too_broad,
@@ -96,65 +96,6 @@ pub struct Catalog {
     patterns: Vec<Pattern>,
     fields: [Field; FIELDS],
     expressions: Vec<(Regex, PatternIndex)>,
-}
-
-/// A set of words, some of them with `*`. Those are seldom asked for and dear to compile: that is done when they are.
-#[derive(Debug, Default)]
-struct WordSet {
-    literal: HashSet<String>,
-    globs: Vec<Glob>,
-    compiled: OnceLock<Vec<GlobMatcher>>,
-}
-
-impl WordSet {
-    fn of(words: &Words) -> Result<WordSet, String> {
-        let (globs, literal): (Vec<&String>, Vec<&String>) =
-            words.as_slice().iter().partition(|word| is_glob(word));
-        Ok(WordSet {
-            literal: literal.into_iter().cloned().collect(),
-            globs: globs.into_iter().map(|word| parsed_glob(word)).collect::<Result<_, _>>()?,
-            compiled: OnceLock::new(),
-        })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.literal.is_empty() && self.globs.is_empty()
-    }
-
-    fn contains(&self, word: &str) -> bool {
-        let compile = || self.globs.iter().map(Glob::compile_matcher).collect();
-        self.literal.contains(word)
-            || self.compiled.get_or_init(compile).iter().any(|glob| glob.is_match(word))
-    }
-}
-
-fn is_glob(word: &str) -> bool {
-    word.contains(['*', '?', '[', '{'])
-}
-
-/// Literal words in a map, the others in one automaton.
-#[derive(Debug, Default)]
-struct Field {
-    literal: HashMap<String, Vec<PatternIndex>>,
-    globs: GlobSet,
-    owners: Vec<PatternIndex>,
-}
-
-impl Field {
-    fn find_literal(&self, word: &str, found: &mut Vec<PatternIndex>) {
-        if let Some(owners) = self.literal.get(word) {
-            found.extend(owners);
-        }
-    }
-
-    fn find_glob(&self, word: &str, found: &mut Vec<PatternIndex>) {
-        found.extend(self.globs.matches(word).into_iter().map(|at| self.owners[at]));
-    }
-
-    fn find(&self, word: &str, found: &mut Vec<PatternIndex>) {
-        self.find_literal(word, found);
-        self.find_glob(word, found);
-    }
 }
 
 impl Catalog {
@@ -307,12 +248,11 @@ impl Catalog {
     fn collect(&self, invocation: &Invocation, arguments: &[String], found: &mut Vec<PatternIndex>) {
         let target = invocation.target.as_str();
         // What was discovered is the package as its runner starts it: of its files and programs nobody has said anything.
-        let (discovered, is_run) =
-            (|index: &PatternIndex| self.patterns[*index].discovered, invocation.kind == Kind::Package);
+        let discovered = |index: &PatternIndex| self.patterns[*index].discovered;
         for package in &invocation.packages {
             self.fields[PACKAGE].find(package, found);
         }
-        if !is_run {
+        if invocation.kind != Kind::Package {
             found.retain(|index| !discovered(index));
         }
         for command in &invocation.commands {
@@ -417,7 +357,7 @@ impl Pattern {
             self.arguments.contains(word) || name.is_some_and(|name| self.arguments.contains(name))
         };
         let argument = self.arguments.is_empty()
-            || (invocation.arguments.is_empty() && self.arguments.contains(""))
+            || (invocation.arguments.is_empty() && self.arguments.literal.contains(""))
             || invocation.arguments.iter().any(is_wanted);
         let run_by = self.run_by.is_empty() || self.run_by.contains(&invocation.program);
         let only = self.only.is_empty() || invocation.names().any(|name| self.only.contains(name));

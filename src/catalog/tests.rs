@@ -183,9 +183,7 @@ fn each_example_goes_to_its_own_pattern_and_to_no_other() {
 #[test]
 fn ordinary_command_lines_are_no_servers() {
     let (catalog, texts) = shipped_patterns();
-    let lines: Vec<&str> = (crate::config::ORDINARY.lines())
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .collect();
+    let lines: Vec<&str> = crate::config::ordinary_lines().collect();
     assert!(lines.len() >= 200, "only {} lines", lines.len());
     for line in lines {
         let (invocation, words) = taken_apart(line);

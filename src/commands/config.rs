@@ -1,6 +1,6 @@
 //! `orphand config`: show, check, default.
 
-use super::{open_host, print, settings};
+use super::{open_host, print, say, settings};
 use crate::cli::{Config, Global};
 use crate::config::{DEFAULT, warnings};
 use crate::host::Host;
@@ -40,11 +40,7 @@ pub(super) fn run(global: &Global, verb: &Config) -> anyhow::Result<ExitCode> {
             };
             let doubts = warnings(&settings);
             for doubt in &doubts {
-                let text = printable(&format!("warning: {doubt}"));
-                let _ = std::io::Write::write_all(
-                    &mut std::io::stderr(),
-                    format!("orphand: {text}\n").as_bytes(),
-                );
+                say(&format!("warning: {doubt}"));
             }
             let but = match doubts.len() {
                 0 => String::new(),

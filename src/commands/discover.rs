@@ -1,17 +1,15 @@
 //! `orphand discover`: from the clients' own files to patterns.
 
-use super::{open_host, print, print_json};
+use super::{open_host, print, print_json, say};
 use crate::cli::{Discover, Global};
 use crate::config::{Sources, discovered_file, load, read};
 use crate::discover::{Discovery, Entries, Existing, Person, System, Written, discover, in_home};
 use crate::host::Host;
 use crate::install::{Hands, Step, carry_out};
 use crate::process::Observer;
-use crate::redact::printable;
 use crate::report::{discovered_json, discovered_text};
 use anyhow::{Context, anyhow, bail};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -59,10 +57,6 @@ pub(super) fn run(global: &Global, options: &Discover) -> anyhow::Result<ExitCod
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "orphand: {}", printable(text));
 }
 
 /// Whoever runs this. Another user's home is not read, not even by root.

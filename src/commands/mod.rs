@@ -59,10 +59,14 @@ pub fn say_error(error: &anyhow::Error) -> ExitCode {
     let bad_configuration = error.downcast_ref::<ConfigError>().is_some();
     let text = if bad_configuration { error.to_string() } else { format!("{error:#}") };
     for line in text.lines() {
-        // Where nobody can be told, the exit status still says it.
-        let _ = writeln!(std::io::stderr(), "orphand: {}", crate::redact::printable(line));
+        say(line);
     }
     ExitCode::from(if bad_configuration { USAGE } else { 1 })
+}
+
+/// A remark on stderr. Where nobody can be told, nothing is lost.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "orphand: {}", crate::redact::printable(text));
 }
 
 fn open_host() -> anyhow::Result<Machine> {

@@ -31,8 +31,11 @@ pub(crate) const CATALOG: [(&str, &str); 7] = [
     ("adopters.toml", include_str!("../../config/catalog/adopters.toml")),
 ];
 
-/// Command lines that run on every developer's machine and are no MCP server, one a line.
-pub(crate) const ORDINARY: &str = include_str!("../../config/catalog/ordinary.txt");
+/// Command lines that run on every developer's machine and are no MCP server.
+pub(crate) fn ordinary_lines() -> impl Iterator<Item = &'static str> {
+    let lines = include_str!("../../config/catalog/ordinary.txt").lines();
+    lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+}
 
 /// The shipped patterns as they are written.
 pub(crate) fn shipped() -> Vec<(Role, PatternText)> {

@@ -1,7 +1,7 @@
 //! Command lines that no discovered pattern may name: what runs on every machine, and everything that orphand knows as no server.
 
 use crate::catalog::Role;
-use crate::config::{ORDINARY, shipped};
+use crate::config::{ordinary_lines, shipped};
 use crate::invocation::Invocation;
 
 /// Lines taken apart once.
@@ -15,8 +15,7 @@ impl Guard {
         let known = (shipped().into_iter())
             .filter(|(role, _)| *role != Role::Server)
             .flat_map(|(_, pattern)| pattern.examples.as_slice().to_vec());
-        let lines = (ORDINARY.lines().map(str::to_owned).chain(known))
-            .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+        let lines = (ordinary_lines().map(str::to_owned).chain(known))
             .filter_map(|line| {
                 let words = shell_words::split(&line).unwrap_or_default();
                 Some((line.clone(), Invocation::of_line(&line)?, words))

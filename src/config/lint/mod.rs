@@ -5,7 +5,7 @@ mod sample;
 mod tests;
 
 use super::settings::shipped_patterns;
-use super::{ORDINARY, Problem, Settings};
+use super::{Problem, Settings, ordinary_lines};
 use crate::catalog::{Catalog, PatternIndex, PatternText, Role};
 use crate::invocation::Invocation;
 use sample::Sample;
@@ -136,8 +136,7 @@ impl Lint<'_> {
                 Invocation::of_line(line).map(|invocation| self.catalog().matching(&invocation, &words));
             matching.is_some_and(|matching| matching.contains(&(self.first_own + at)))
         };
-        let lines = ORDINARY.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-        if let Some(line) = lines.filter(|_| role == Role::Server).find(names) {
+        if let Some(line) = ordinary_lines().filter(|_| role == Role::Server).find(names) {
             say(format!("also names `{line}`, which is no MCP server; make it narrower"));
         }
     }

@@ -67,8 +67,8 @@ fn what_is_derived_is_the_invocation_not_the_text() {
             &["python", "HERE/app/manage.py", "stdio_server"],
             "path=HERE/app/manage.py subcommand=stdio_server",
         ),
-        (&["${HOME}/work/billing", "mcp"], "path=HERE/work/billing subcommand=mcp"),
-        (&["{env:HOME}/work/billing"], "path=HERE/work/billing argument="),
+        (&["${HOME}/app/billing", "mcp"], "path=HERE/app/billing subcommand=mcp"),
+        (&["{env:HOME}/app/billing"], "path=HERE/app/billing argument="),
         (&["HERE/work/serve.py"], "path=HERE/work/serve.py argument="),
         (&["node", "/srv/[id]/{a}/server.js"], "path=/srv/[[]id[]]/[{]a[}]/server.js argument="),
         (

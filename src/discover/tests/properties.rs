@@ -70,12 +70,12 @@ proptest! {
             let body = entry.replacen("[[server]]\n", "", 1);
             let text: crate::catalog::PatternText = toml::from_str(&body).expect("TOML");
             let alone = Catalog::compile([(Role::Server, true, text)]).expect("a good pattern");
-            let ordinary = crate::config::ORDINARY.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+            let ordinary = crate::config::ordinary_lines().map(str::to_owned);
             let others = crate::config::shipped();
-            let others = others.iter().filter(|(role, _)| *role != Role::Server).flat_map(|(_, text)| text.examples.as_slice());
-            for line in ordinary.chain(others.map(String::as_str)) {
-                let words = shell_words::split(line).unwrap_or_default();
-                let named = Invocation::of_line(line).is_some_and(|line| !alone.matching(&line, &words).is_empty());
+            let others = others.iter().filter(|(role, _)| *role != Role::Server).flat_map(|(_, text)| text.examples.as_slice().to_vec());
+            for line in ordinary.chain(others) {
+                let words = shell_words::split(&line).unwrap_or_default();
+                let named = Invocation::of_line(&line).is_some_and(|line| !alone.matching(&line, &words).is_empty());
                 prop_assert!(!named, "{entry} names {line:?}");
             }
             Ok(())
